@@ -95,6 +95,8 @@ struct Fn {
   Block body;       // statements before the result; empty for `= expr`
   ExprPtr value;    // the result
   bool braces = false;
+  Span open;        // the opening and closing brace, if there are any
+  Span close;
 };
 struct Let {
   std::vector<Name> names;  // one, or several for let (a, b) = e
@@ -115,6 +117,7 @@ struct Repeat {
   ExprPtr count;  // an integer literal or a name
   Block body;
   ExprPtr until;  // may be null
+  Span open;      // the opening brace
   Span close;     // the closing brace: where comments of the body end
 };
 struct Trace {

@@ -1,0 +1,451 @@
+#include "starfold/syntax/parser.h"
+
+#include <fmt/format.h>
+
+#include "starfold/syntax/characters.h"
+#include "starfold/syntax/parser_impl.h"
+
+namespace starfold {
+
+namespace syntax {
+
+Parser::Parser(const SourceMap& sources, std::uint32_t file, Lexed lexed, Diagnostics& diagnostics)
+    : sources_(sources), file_(file), diagnostics_(diagnostics), tokens_(std::move(lexed.tokens)) {
+  out_.id = file;
+  out_.comments = std::move(lexed.comments);
+}
+
+ast::File Parser::run() {
+  skip_newlines();
+  while (!at(TokenKind::end_of_file)) {
+    statement(Place::file, out_.items);
+    skip_newlines();
+  }
+  return std::move(out_);
+}
+
+namespace {
+
+bool only_in_file(TokenKind kind) {
+  return kind == TokenKind::kw_import || kind == TokenKind::kw_size ||
+         kind == TokenKind::kw_input || kind == TokenKind::kw_output || kind == TokenKind::kw_fn;
+}
+
+}  // namespace
+
+// Tokens.
+
+std::string_view Parser::text(const Token& token) const { return sources_.text(span(token)); }
+
+Token Parser::take() {
+  const Token token = peek();
+  if (at_ + 1 < tokens_.size()) ++at_;
+  return token;
+}
+
+bool Parser::accept(TokenKind kind) {
+  if (!at(kind)) return false;
+  take();
+  return true;
+}
+
+bool Parser::expect(TokenKind kind, std::string_view after) {
+  if (accept(kind)) return true;
+  fail(fmt::format("`{}` after {}", spelling(kind), after));
+  return false;
+}
+
+void Parser::skip_newlines() {
+  while (accept(TokenKind::newline)) {
+  }
+}
+
+void Parser::skip_braces() {
+  int depth = 0;
+  do {
+    if (at(TokenKind::left_brace)) ++depth;
+    if (at(TokenKind::right_brace)) --depth;
+    take();
+  } while (depth > 0 && !at(TokenKind::end_of_file));
+}
+
+// To the end of a statement that could not be read, with the braces that belong to it.
+void Parser::skip_statement() {
+  while (!at_end()) {
+    if (at(TokenKind::left_brace) && peek().closed) {
+      skip_braces();
+    } else {
+      take();
+    }
+  }
+}
+
+// Statements.
+
+void Parser::statement(Place place, ast::Block& out) {
+  failed_ = false;
+  depth_ = 0;
+  brackets_.clear();
+  const std::uint32_t begin = peek().begin;
+  const bool misplaced = place != Place::file && only_in_file(peek().kind);
+  if (misplaced) report_misplaced(place);
+  std::optional<Node> read = node();
+  if (!failed_ && !at_end()) fail_end();
+  if (read && !misplaced) out.push_back({span_since(begin), std::move(*read)});
+  if (failed_) skip_statement();
+  if (place == Place::file && at(TokenKind::right_brace)) {
+    if (!failed_) fail_statement();
+    take();
+  }
+}
+
+std::optional<Parser::Node> Parser::node() {
+  switch (peek().kind) {
+    case TokenKind::kw_import: return import_node();
+    case TokenKind::kw_size: return size_node();
+    case TokenKind::kw_input: return input_node();
+    case TokenKind::kw_fn: return fn_node();
+    case TokenKind::kw_let: return let_node();
+    case TokenKind::kw_state: return state_node();
+    case TokenKind::kw_repeat: return repeat_node();
+    case TokenKind::kw_trace: return trace_node();
+    case TokenKind::kw_output: return output_node();
+    default: break;
+  }
+  if (at(TokenKind::name) && peek(1).kind == TokenKind::left_arrow) return update_node();
+  fail_statement();
+  return std::nullopt;
+}
+
+std::optional<Parser::Node> Parser::import_node() {
+  take();
+  auto module = name("the name of a module after `import`");
+  if (!module) return std::nullopt;
+  return ast::Import{std::move(*module)};
+}
+
+std::optional<Parser::Node> Parser::size_node() {
+  take();
+  auto declared = name("a name after `size`");
+  if (!declared) return std::nullopt;
+  ast::SizeDecl node{std::move(*declared), nullptr};
+  if (expect(TokenKind::equal, "the name of the size")) {
+    if (at(TokenKind::number) && peek().integer) {
+      node.value = leaf(ast::ExprKind::number).expr;
+    } else {
+      fail("a positive whole number");
+    }
+  }
+  if (!node.value) node.value = invalid_leaf().expr;
+  return node;
+}
+
+std::optional<Parser::Node> Parser::input_node() {
+  take();
+  auto declared = name("a name after `input`");
+  if (!declared) return std::nullopt;
+  ast::Input node{std::move(*declared), {}, nullptr};
+  if (!accept(TokenKind::colon)) {
+    fail("`:` and a type after the name of the input",
+         fmt::format("write the type, for example: input {} : [*]", node.name.text));
+  }
+  node.type = type();
+  if (!failed_ && accept(TokenKind::equal)) node.fallback = value();
+  return node;
+}
+
+std::optional<Parser::Node> Parser::fn_node() {
+  take();
+  auto declared = name("a name after `fn`");
+  if (!declared) return std::nullopt;
+  ast::Fn node;
+  node.name = std::move(*declared);
+  if (!parameters(node)) return std::nullopt;
+  if (accept(TokenKind::right_arrow)) {
+    node.result = type();
+    if (failed_) return std::nullopt;
+  }
+  if (accept(TokenKind::equal)) {
+    node.value = value();
+  } else if (at(TokenKind::left_brace)) {
+    node.braces = true;
+    node.open = span(peek());
+    node.close = block(Place::function, node.body, &node.value);
+  } else {
+    fail(node.result ? "`=` or `{` after the type of the result"
+                     : "`->`, `=` or `{` after the parameters");
+    return std::nullopt;
+  }
+  return node;
+}
+
+bool Parser::parameters(ast::Fn& fn) {
+  const Token opener = peek();
+  if (!expect(TokenKind::left_paren, "the name of the function")) return false;
+  return elements(opener, TokenKind::right_paren, [&] {
+    auto parameter = name("the name of a parameter");
+    if (!parameter) return false;
+    if (!accept(TokenKind::colon)) {
+      fail("`:` and a type after the name of the parameter",
+           fmt::format("write the type, for example: {} : [p]", parameter->text));
+      return false;
+    }
+    fn.params.push_back({std::move(*parameter), type()});
+    return !failed_;
+  });
+}
+
+std::optional<Parser::Node> Parser::let_node() {
+  take();
+  ast::Let node;
+  if (at(TokenKind::left_paren)) {
+    node.tuple = true;
+    const Token opener = take();
+    const bool read = elements(opener, TokenKind::right_paren, [&] {
+      auto next = name("a name");
+      if (next) node.names.push_back(std::move(*next));
+      return next.has_value();
+    });
+    if (node.names.empty() && read) fail("a name between the parentheses");
+    if (node.names.empty()) return std::nullopt;
+  } else {
+    auto declared = name("a name after `let`");
+    if (!declared) return std::nullopt;
+    node.names.push_back(std::move(*declared));
+    node.type = optional_type();
+  }
+  node.value = value_after(TokenKind::equal, "the name");
+  return node;
+}
+
+std::optional<Parser::Node> Parser::state_node() {
+  take();
+  auto declared = name("a name after `state`");
+  if (!declared) return std::nullopt;
+  ast::State node{std::move(*declared), optional_type(), nullptr};
+  node.value = value_after(TokenKind::equal, "the state: it needs a first value");
+  return node;
+}
+
+std::optional<Parser::Node> Parser::update_node() {
+  ast::Update node{take_name(), nullptr};
+  take();
+  node.value = value();
+  return node;
+}
+
+std::optional<Parser::Node> Parser::trace_node() {
+  take();
+  auto declared = name("a name after `trace`");
+  if (!declared) return std::nullopt;
+  ast::Trace node{std::move(*declared), nullptr};
+  node.value = value_after(TokenKind::equal, "the name of the trace");
+  return node;
+}
+
+std::optional<Parser::Node> Parser::output_node() {
+  take();
+  auto declared = name("a name after `output`");
+  if (!declared) return std::nullopt;
+  ast::Output node{std::move(*declared), nullptr};
+  if (accept(TokenKind::equal)) {
+    node.value = value();
+  } else if (!at_end()) {
+    fail("`=` or the end of the line", at(TokenKind::comma)
+                                           ? "write one `output` line for each result"
+                                           : "give the result a name: output name = ...");
+  }
+  return node;
+}
+
+std::optional<Parser::Node> Parser::repeat_node() {
+  take();
+  ast::Repeat node;
+  repeat_count(node);
+  node.open = span(peek());
+  if (!at(TokenKind::left_brace)) {
+    if (!failed_) fail("`{` after the number of repetitions");
+    return std::nullopt;
+  }
+  node.close = block(Place::repeat, node.body, nullptr);
+  const std::size_t after = at_;
+  skip_newlines();
+  if (accept(TokenKind::kw_until)) {
+    node.until = value();
+  } else {
+    at_ = after;
+  }
+  return node;
+}
+
+void Parser::repeat_count(ast::Repeat& node) {
+  if (at(TokenKind::name) || (at(TokenKind::number) && peek().integer)) {
+    node.count = leaf(at(TokenKind::name) ? ast::ExprKind::name : ast::ExprKind::number).expr;
+    return;
+  }
+  node.count = invalid_leaf().expr;
+  fail("a whole number or a name after `repeat`",
+       at(TokenKind::left_brace) || at(TokenKind::kw_until)
+           ? "write the largest number of repetitions, and `until` after the closing brace"
+           : "");
+  // The body can still be read.
+  while (!at_end() && !at(TokenKind::left_brace)) take();
+}
+
+// Blocks.
+
+Span Parser::block(Place place, ast::Block& body, ast::ExprPtr* result) {
+  const bool header_failed = failed_;
+  const Token open = peek();
+  if (block_depth_ < max_block_depth) {
+    take();
+    ++block_depth_;
+    block_statements(place, open, body, result);
+    --block_depth_;
+    accept(TokenKind::right_brace);
+  } else {
+    blocks_too_deep();
+    skip_braces();
+    if (at(TokenKind::end_of_file)) unclosed_at_ = at_;
+  }
+  if (result && !*result) *result = invalid_leaf().expr;
+  failed_ = header_failed;
+  return span(tokens_[at_ - 1]);
+}
+
+void Parser::block_statements(Place place, const Token& open, ast::Block& body,
+                              ast::ExprPtr* result) {
+  failed_ = false;
+  for (;;) {
+    skip_newlines();
+    if (at(TokenKind::end_of_file) || forgot_brace(open)) return unfinished_block(open);
+    if (at(TokenKind::right_brace)) break;
+    const bool update = at(TokenKind::name) && peek(1).kind == TokenKind::left_arrow;
+    if (!result || update || starts_statement(peek().kind) || at(TokenKind::kw_until)) {
+      statement(place, body);
+    } else {
+      result_expression(*result);
+    }
+  }
+  if (result && !*result && !failed_) {
+    fail("an expression before `}`", "the last line of a function is its result");
+  }
+}
+
+// An expression on a line of its own inside a function: the result, if it is the last.
+void Parser::result_expression(ast::ExprPtr& result) {
+  failed_ = false;
+  depth_ = 0;
+  brackets_.clear();
+  if (starts_foreign_statement()) {
+    fail_statement();
+    return skip_statement();
+  }
+  Parsed parsed = expression();
+  if (!parsed) {
+    result = invalid_leaf().expr;
+    return skip_statement();
+  }
+  const Span where = parsed.outer;
+  result = std::move(parsed.expr);
+  if (!at_end()) {
+    fail_end();
+    return skip_statement();
+  }
+  skip_newlines();
+  if (!at(TokenKind::right_brace) && !at(TokenKind::end_of_file)) report_stray(where);
+}
+
+// Whether a statement that only a file contains stands at the margin while a brace is missing.
+bool Parser::forgot_brace(const Token& open) const {
+  const std::uint32_t begin = peek().begin;
+  return !open.closed && only_in_file(peek().kind) && begin > 0 &&
+         sources_[file_].text()[begin - 1] == '\n';
+}
+
+// Parts of statements.
+
+ast::Name Parser::take_name() {
+  const Token token = take();
+  return {std::string(text(token)), span(token)};
+}
+
+std::optional<ast::Name> Parser::name(std::string_view expected) {
+  if (at(TokenKind::name)) return take_name();
+  std::string help;
+  if (is_keyword(peek().kind)) {
+    help = fmt::format("{} is a keyword; choose another name", quoted(text(peek())));
+  } else if (at(TokenKind::number) && is_letter(text(peek())[0])) {
+    help = fmt::format("{} is a number; choose another name", quoted(text(peek())));
+  }
+  fail(expected, help);
+  return std::nullopt;
+}
+
+ast::ExprPtr Parser::value() {
+  Parsed parsed = failed_ ? Parsed{} : expression();
+  if (!parsed) return invalid_leaf().expr;
+  return std::move(parsed.expr);
+}
+
+ast::ExprPtr Parser::value_after(TokenKind sign, std::string_view after) {
+  if (!failed_) expect(sign, after);
+  return value();
+}
+
+std::optional<ast::TypeExpr> Parser::optional_type() {
+  if (!accept(TokenKind::colon)) return std::nullopt;
+  return type();
+}
+
+ast::TypeExpr Parser::type() {
+  ast::TypeExpr out;
+  const Token opener = peek();
+  if (!failed_ && !accept(TokenKind::left_bracket)) {
+    fail("a type", "a type lists its axes: [] is a number, [p] a vector, [*, p] one row per record");
+  }
+  if (!failed_ &&
+      elements(opener, TokenKind::right_bracket, [&] { return dimension(out); })) {
+    out.span = span_since(opener.begin);
+    return out;
+  }
+  // One axis of an invalid size: a type nothing is known about.
+  out.dims.clear();
+  out.span = span(opener);
+  ast::Dim dim;
+  dim.size = invalid_leaf().expr;
+  dim.span = dim.size->span;
+  out.dims.push_back(std::move(dim));
+  return out;
+}
+
+bool Parser::dimension(ast::TypeExpr& type) {
+  ast::Dim dim;
+  const std::uint32_t begin = peek().begin;
+  if (auto set = record_set()) {
+    dim.star = true;
+    dim.record_set = std::move(*set);
+  } else {
+    if (at(TokenKind::right_bracket) || at(TokenKind::comma)) {
+      fail("a size or `*`");
+      return false;
+    }
+    Parsed size = expression(level_sum);
+    if (!size) return false;
+    dim.size = std::move(size.expr);
+  }
+  dim.span = span_since(begin);
+  type.dims.push_back(std::move(dim));
+  return true;
+}
+
+}  // namespace syntax
+
+ast::File parse(const SourceMap& sources, std::uint32_t file, Diagnostics& diagnostics) {
+  Lexed lexed = lex(sources, file, diagnostics);
+  ast::File parsed = syntax::Parser(sources, file, std::move(lexed), diagnostics).run();
+  diagnostics.sort();  // the lexer's come first otherwise
+  return parsed;
+}
+
+}  // namespace starfold

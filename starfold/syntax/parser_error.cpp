@@ -1,0 +1,297 @@
+// What the parser says when the text is not a program.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "starfold/syntax/parser_impl.h"
+
+namespace starfold::syntax {
+
+namespace {
+
+struct Foreign {
+  std::string_view word;
+  std::string_view help;
+};
+
+// Words that begin statements in other languages.
+constexpr std::array foreign = {
+    Foreign{"def", "define a function with fn: fn name(x : [p]) = x + 1"},
+    Foreign{"func", "define a function with fn: fn name(x : [p]) = x + 1"},
+    Foreign{"function", "define a function with fn: fn name(x : [p]) = x + 1"},
+    Foreign{"for", "a loop is written: repeat 10 { ... } until condition"},
+    Foreign{"while", "a loop is written: repeat 10 { ... } until condition"},
+    Foreign{"if", "choose between values with where(condition, a, b)"},
+    Foreign{"else", "choose between values with where(condition, a, b)"},
+    Foreign{"return", "the last line of a function is its result, without a keyword"},
+    Foreign{"var", "define a value with let, and one that changes in a loop with state"},
+    Foreign{"const", "define a value with let"},
+    Foreign{"print", "show a result with output"},
+    Foreign{"from", "write import and the name of the module"},
+    Foreign{"use", "write import and the name of the module"},
+};
+
+std::string_view foreign_help(std::string_view word) {
+  for (const Foreign& row : foreign) {
+    if (row.word == word) return row.help;
+  }
+  return {};
+}
+
+bool is_value(TokenKind kind) { return kind == TokenKind::name || kind == TokenKind::number; }
+
+bool continues_line(TokenKind kind) {
+  return (kind >= TokenKind::plus && kind <= TokenKind::greater_equal) ||
+         kind == TokenKind::kw_and || kind == TokenKind::kw_or || kind == TokenKind::equal ||
+         kind == TokenKind::right_arrow || kind == TokenKind::comma;
+}
+
+std::string_view advice_for_misplaced(TokenKind kind) {
+  switch (kind) {
+    case TokenKind::kw_output: return "write the output after the closing brace";
+    case TokenKind::kw_input: return "declare inputs at the beginning of the program";
+    case TokenKind::kw_size: return "declare sizes at the beginning of the program";
+    case TokenKind::kw_import: return "write imports at the beginning of the program";
+    default: return "define the function outside, and call it here";
+  }
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t most = 40;
+  text = text.substr(0, text.find('\n'));
+  if (text.size() <= most) return fmt::format("`{}`", text);
+  std::size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return fmt::format("`{}…`", text.substr(0, end));
+}
+
+void Parser::report(Diagnostic diagnostic) {
+  if (!reported_ || !diagnostics_.full()) diagnostics_.report(std::move(diagnostic));
+  reported_ = true;
+  // Nothing further would be shown.
+  if (diagnostics_.full()) at_ = tokens_.size() - 1;
+}
+
+// The general mistake: something else was expected at the token at hand.
+void Parser::fail(std::string_view expected, std::string help) {
+  if (failed_) return;
+  failed_ = true;
+  const Token& token = peek();
+  if (token.kind == TokenKind::invalid) return;  // the lexer has said why
+  if (at_end() && !brackets_.empty()) return fail_unclosed(brackets_.back());
+  if (help.empty()) help = general_help();
+  report({Code::UnexpectedToken,
+          fmt::format("expected {}, found {}", expected, found()),
+          {span(token), fmt::format("expected {}", expected)},
+          {},
+          {},
+          std::move(help)});
+}
+
+void Parser::fail_unclosed(const Token& opener) {
+  failed_ = true;
+  const bool paren = opener.kind == TokenKind::left_paren;
+  const std::string_view closer = paren ? ")" : "]";
+  report({Code::Unclosed,
+          fmt::format("this `{}` is never closed", spelling(opener.kind)),
+          {span(opener), fmt::format("the matching `{}` is missing", closer)},
+          {},
+          {},
+          fmt::format("add `{}` before {}", closer, found())});
+}
+
+std::string Parser::found() const {
+  switch (peek().kind) {
+    case TokenKind::newline: return "the end of the line";
+    case TokenKind::end_of_file: return "the end of the file";
+    default: break;
+  }
+  const std::string word = quoted(text(peek()));
+  return is_keyword(peek().kind) ? "the keyword " + word : word;
+}
+
+// Advice that depends only on what was found, and on the token before it.
+std::string Parser::general_help() const {
+  const TokenKind kind = peek().kind;
+  const Token before = at_ == 0 ? Token{} : tokens_[at_ - 1];
+  const bool adjacent = before.end == peek().begin;
+  if (kind == TokenKind::left_arrow) return arrow_help();
+  if (kind == TokenKind::equal) return "to test whether two values are equal, write `==`";
+  if (kind == TokenKind::star && before.kind == TokenKind::star && adjacent) {
+    return "a power is written with `^`";
+  }
+  if (kind == TokenKind::slash && before.kind == TokenKind::slash && adjacent) {
+    return "a comment starts with `#`";
+  }
+  return "";
+}
+
+// `a <-b` reads as an update; a comparison with a negative value was meant.
+std::string Parser::arrow_help() const {
+  const Token before = at_ == 0 ? Token{} : tokens_[at_ - 1];
+  const Token after = peek(1);
+  if (is_value(before.kind) && is_value(after.kind)) {
+    return fmt::format("`<-` updates a state; to compare with a negative value, write {} < -{}",
+                       text(before), text(after));
+  }
+  return "`<-` updates a state; to compare with a negative value, write `< -` with a space";
+}
+
+// Something that is no statement at the beginning of a line.
+void Parser::fail_statement() {
+  const TokenKind kind = peek().kind;
+  const bool again = continued_;
+  continued_ = false;
+  if (kind == TokenKind::kw_until) {
+    failed_ = true;
+    return report({Code::Misplaced,
+                   "`until` without a repeat before it",
+                   {span(peek()), "follows the closing brace of a repeat"},
+                   {},
+                   {},
+                   "write: repeat 10 { ... } until condition"});
+  }
+  if (at_ > 0 && continues_line(kind)) {
+    continued_ = true;
+    // The lines that follow continue the same statement.
+    if (again) failed_ = true;
+    return fail("a statement", fmt::format("to continue the line before, put `{}` at its end",
+                                           spelling(kind)));
+  }
+  if (kind == TokenKind::right_brace) return fail("a statement", "this brace closes nothing");
+  if (kind != TokenKind::name) return fail("a statement");
+  std::string help(foreign_help(text(peek())));
+  if (help.empty() && peek(1).kind == TokenKind::equal) {
+    help = fmt::format("to define a value, write let {0} = ...; to update a state, write {0} <- ...",
+                       text(peek()));
+  }
+  if (help.empty()) help = "give the value a name with let, or show it with output";
+  fail("a statement", help);
+}
+
+// Words like `return` before a value: no expression looks like this.
+bool Parser::starts_foreign_statement() const {
+  if (at(TokenKind::name)) {
+    const TokenKind next = peek(1).kind;
+    return next == TokenKind::equal || (is_value(next) && !foreign_help(text(peek())).empty());
+  }
+  return continues_line(peek().kind) && !at(TokenKind::minus);
+}
+
+// Something after a complete statement.
+void Parser::fail_end() {
+  const Token& token = peek();
+  const Token before = tokens_[at_ - 1];
+  const bool after_value = is_value(before.kind) || before.kind == TokenKind::right_paren ||
+                           before.kind == TokenKind::right_bracket ||
+                           before.kind == TokenKind::quote || before.kind == TokenKind::invalid;
+  const std::string_view expected =
+      after_value ? "an operator or the end of the line" : "the end of the line";
+  if (starts_statement(token.kind)) {
+    return fail("the end of the line", "write each statement on its own line");
+  }
+  if (after_value && (is_value(token.kind) || token.kind == TokenKind::left_paren)) {
+    return fail(expected, "two values need an operator between them, for example `*`");
+  }
+  if (token.kind == TokenKind::right_paren || token.kind == TokenKind::right_bracket) {
+    return fail(expected, "there is no bracket open that it could close");
+  }
+  fail(expected);
+}
+
+// Something that cannot begin a value.
+void Parser::fail_operand() {
+  switch (peek().kind) {
+    case TokenKind::kw_not:
+      return fail("an expression", "put parentheses around it: (not x)");
+    case TokenKind::kw_new:
+      return fail("an expression", "`new` adds an axis inside brackets, as in x[:, new]");
+    case TokenKind::kw_trace:
+      return fail("an expression", "the trace of a matrix is trace_of(x)");
+    case TokenKind::plus:
+      return fail("an expression", "a positive number is written without a sign");
+    case TokenKind::colon:
+      return fail("an expression", "`:` selects a range only inside brackets, as in x[:, 2:4]");
+    default:
+      return fail("an expression");
+  }
+}
+
+void Parser::fail_depth() {
+  if (failed_) return;
+  failed_ = true;
+  report({Code::TooDeep,
+          fmt::format("the expression is nested too deeply: more than {} levels",
+                      max_expression_depth),
+          {span(peek()), "too deep from here on"},
+          {},
+          {},
+          "name parts of the expression with let"});
+}
+
+void Parser::blocks_too_deep() {
+  report({Code::TooDeep,
+          fmt::format("blocks are nested too deeply: more than {} levels", max_block_depth),
+          {span(peek()), "too deep from here on"},
+          {},
+          {},
+          "move inner loops into functions"});
+}
+
+// `left` is the first comparison, `next` the operator of the second.
+void Parser::report_chain(const Parsed& left, const Token& next) {
+  const auto& middle = *left.expr->args[1];
+  const std::string_view a = sources_.text(left.outer);
+  const std::string_view b = sources_.text(middle.span);
+  std::string help = "join the comparisons with `and`";
+  const bool brief = a.size() + b.size() <= 60 && a.find_first_of("#\n") == a.npos;
+  if (brief && !middle.parenthesized) {
+    help = fmt::format("join them with `and`: {} and {} {} ...", a, b, text(next));
+  }
+  report({Code::ComparisonChain,
+          "comparisons do not chain",
+          {span(next), "a second comparison"},
+          {{left.expr->text_span, "the first one gives 0 or 1 for each element"}},
+          {},
+          std::move(help)});
+}
+
+void Parser::report_misplaced(Place place) {
+  const std::string_view where = place == Place::repeat ? "repeat" : "a function";
+  report({Code::Misplaced,
+          fmt::format("{} cannot stand inside {}", quoted(text(peek())), where),
+          {span(peek()), "only at the top level of a program"},
+          {},
+          {},
+          std::string(advice_for_misplaced(peek().kind))});
+}
+
+// An expression inside a function that is not its last line.
+void Parser::report_stray(Span expression) {
+  if (continues_line(peek().kind) && !at(TokenKind::minus)) return;  // reported at the operator
+  failed_ = true;
+  report({Code::UnexpectedToken,
+          fmt::format("expected `}}` after the result of the function, found {}", found()),
+          {span(peek()), "expected `}` here"},
+          {{expression, "the result of the function"}},
+          {},
+          at(TokenKind::minus) ? "to continue the line before, put `-` at its end"
+                               : "give the value a name with let, or move it to the last line"});
+}
+
+// The end of the file, or of what can be inside, before the closing brace.
+void Parser::unfinished_block(const Token& open) {
+  failed_ = true;
+  if (unclosed_at_ == at_) return;
+  unclosed_at_ = at_;
+  report({Code::Unclosed,
+          "this `{` is never closed",
+          {span(open), "the matching `}` is missing"},
+          {},
+          {},
+          fmt::format("add `}}` before {}", found())});
+}
+
+}  // namespace starfold::syntax
