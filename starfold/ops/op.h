@@ -66,9 +66,11 @@ struct TypeQuery {
   std::vector<Span> arg_spans;
   std::vector<std::string> arg_texts;              // the operands as written, for messages
   std::optional<std::vector<WrittenAxis>> axes;    // nullopt: none were written
+  std::vector<Span> slice_spans;                   // of attrs.slices
   Span span;                                       // the whole application
   Attrs attrs;                                     // in: sizes, slices; out: resolved axes
   Diagnostics& diagnostics;
+  std::function<std::optional<Label>(const Size&)> size_origin;  // where a size was introduced
 
   // Reports and lets the rule `return query.fail(...)`.
   std::nullopt_t fail(Diagnostic diagnostic) {
