@@ -1,0 +1,29 @@
+# How every target is compiled: warnings, sanitizers, compiler cache.
+
+add_library(starfold_compiler INTERFACE)
+
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 warns about its own std::string operator+ (GCC bug 105651).
+  list(APPEND warnings -Wno-restrict)
+endif()
+if(STARFOLD_WERROR)
+  list(APPEND warnings -Werror)
+endif()
+target_compile_options(starfold_compiler INTERFACE ${warnings})
+
+if(STARFOLD_SANITIZE)
+  set(sanitize -fsanitize=${STARFOLD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options(${sanitize})
+  add_link_options(${sanitize})
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+endif()
+
+# Paths in messages and debug information are relative to the repository, which also lets copies of it in different
+# places share one compiler cache.
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+endif()

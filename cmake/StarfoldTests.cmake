@@ -1,0 +1,71 @@
+# Tests, examples, benchmarks and fuzzers. Each function does nothing while its folder is empty.
+
+# tests/<folder>/*.cpp become one GoogleTest binary, <folder>_tests ("laws" gives law_tests), run as several shards so
+# that ctest can use every core. Case names appear in the log; tools/test reads them from there.
+function(starfold_gtest folder)
+  cmake_parse_arguments(arg "" "SHARDS" "" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  find_package(GTest REQUIRED)
+  string(REGEX REPLACE "s$" "" target ${folder})
+  set(target ${target}_tests)
+  add_executable(${target} ${sources})
+  target_link_libraries(${target} PRIVATE starfold GTest::gtest GTest::gtest_main)
+  target_compile_definitions(${target} PRIVATE STARFOLD_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  starfold_test_shards(${folder} ${target} SHARDS ${arg_SHARDS})
+endfunction()
+
+# Registers one run of a GoogleTest binary. Further configurations of the same suite are one line each:
+#   starfold_test_shards(golden-no-opt golden_tests SHARDS 2 ENVIRONMENT STARFOLD_OPT=0)
+function(starfold_test_shards name target)
+  cmake_parse_arguments(arg "" "SHARDS" "ENVIRONMENT" ${ARGN})
+  math(EXPR last "${arg_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(test ${name}.${shard})
+    add_test(NAME ${test} COMMAND ${target} --gtest_brief=1)
+    set_tests_properties(${test} PROPERTIES
+      LABELS ${name} TIMEOUT 600 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard};${arg_ENVIRONMENT}")
+  endforeach()
+endfunction()
+
+# examples/*.cpp: one program each, which must run and exit with 0.
+function(starfold_examples)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/*.cpp)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(example_${name} ${source})
+    target_link_libraries(example_${name} PRIVATE starfold)
+    add_test(NAME example.${name} COMMAND example_${name})
+    set_tests_properties(example.${name} PROPERTIES
+      LABELS example TIMEOUT 120 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  endforeach()
+endfunction()
+
+# bench/*.cpp: one Google Benchmark binary.
+function(starfold_benchmarks)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  find_package(benchmark REQUIRED)
+  add_executable(starfold_bench ${sources})
+  target_link_libraries(starfold_bench PRIVATE starfold benchmark::benchmark_main)
+  target_compile_definitions(starfold_bench PRIVATE STARFOLD_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+endfunction()
+
+# fuzz/<name>_fuzzer.cpp: one libFuzzer binary each; seeds in fuzz/corpus/<name>_fuzzer/.
+function(starfold_fuzzers)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/*_fuzzer.cpp)
+  target_compile_options(starfold PRIVATE -fsanitize=fuzzer-no-link)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE starfold)
+    target_compile_definitions(${name} PRIVATE STARFOLD_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  endforeach()
+endfunction()
