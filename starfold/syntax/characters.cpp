@@ -16,26 +16,26 @@ struct Lookalike {
 
 // Typographic forms of signs of the language.
 constexpr std::array lookalikes = {
-    Lookalike{0x2010, TokenKind::minus},       Lookalike{0x2011, TokenKind::minus},
-    Lookalike{0x2012, TokenKind::minus},       Lookalike{0x2013, TokenKind::minus},
-    Lookalike{0x2014, TokenKind::minus},       Lookalike{0x2212, TokenKind::minus},
-    Lookalike{0x00D7, TokenKind::star},        Lookalike{0x00B7, TokenKind::star},
-    Lookalike{0x22C5, TokenKind::star},        Lookalike{0x2217, TokenKind::star},
-    Lookalike{0x00F7, TokenKind::slash},       Lookalike{0x2215, TokenKind::slash},
-    Lookalike{0x2044, TokenKind::slash},       Lookalike{0x2264, TokenKind::less_equal},
+    Lookalike{0x2010, TokenKind::minus},         Lookalike{0x2011, TokenKind::minus},
+    Lookalike{0x2012, TokenKind::minus},         Lookalike{0x2013, TokenKind::minus},
+    Lookalike{0x2014, TokenKind::minus},         Lookalike{0x2212, TokenKind::minus},
+    Lookalike{0x00D7, TokenKind::star},          Lookalike{0x00B7, TokenKind::star},
+    Lookalike{0x22C5, TokenKind::star},          Lookalike{0x2217, TokenKind::star},
+    Lookalike{0x00F7, TokenKind::slash},         Lookalike{0x2215, TokenKind::slash},
+    Lookalike{0x2044, TokenKind::slash},         Lookalike{0x2264, TokenKind::less_equal},
     Lookalike{0x2265, TokenKind::greater_equal}, Lookalike{0x2260, TokenKind::not_equal},
-    Lookalike{0x2190, TokenKind::left_arrow},  Lookalike{0x2192, TokenKind::right_arrow},
-    Lookalike{0x2018, TokenKind::quote},       Lookalike{0x2019, TokenKind::quote},
-    Lookalike{0x00B4, TokenKind::quote},       Lookalike{0x2032, TokenKind::quote},
-    Lookalike{0x1D40, TokenKind::quote},       Lookalike{0x22A4, TokenKind::quote},
-    Lookalike{0x00AC, TokenKind::kw_not},      Lookalike{0x2227, TokenKind::kw_and},
-    Lookalike{0x2228, TokenKind::kw_or},       Lookalike{0xFF08, TokenKind::left_paren},
-    Lookalike{0xFF09, TokenKind::right_paren}, Lookalike{0xFF3B, TokenKind::left_bracket},
+    Lookalike{0x2190, TokenKind::left_arrow},    Lookalike{0x2192, TokenKind::right_arrow},
+    Lookalike{0x2018, TokenKind::quote},         Lookalike{0x2019, TokenKind::quote},
+    Lookalike{0x00B4, TokenKind::quote},         Lookalike{0x2032, TokenKind::quote},
+    Lookalike{0x1D40, TokenKind::quote},         Lookalike{0x22A4, TokenKind::quote},
+    Lookalike{0x00AC, TokenKind::kw_not},        Lookalike{0x2227, TokenKind::kw_and},
+    Lookalike{0x2228, TokenKind::kw_or},         Lookalike{0xFF08, TokenKind::left_paren},
+    Lookalike{0xFF09, TokenKind::right_paren},   Lookalike{0xFF3B, TokenKind::left_bracket},
     Lookalike{0xFF3D, TokenKind::right_bracket}, Lookalike{0xFF0C, TokenKind::comma},
-    Lookalike{0xFF1A, TokenKind::colon},       Lookalike{0xFF1D, TokenKind::equal},
-    Lookalike{0xFF0B, TokenKind::plus},        Lookalike{0xFF0D, TokenKind::minus},
-    Lookalike{0xFF0A, TokenKind::star},        Lookalike{0xFF0F, TokenKind::slash},
-    Lookalike{'&', TokenKind::kw_and},         Lookalike{'|', TokenKind::kw_or},
+    Lookalike{0xFF1A, TokenKind::colon},         Lookalike{0xFF1D, TokenKind::equal},
+    Lookalike{0xFF0B, TokenKind::plus},          Lookalike{0xFF0D, TokenKind::minus},
+    Lookalike{0xFF0A, TokenKind::star},          Lookalike{0xFF0F, TokenKind::slash},
+    Lookalike{'&', TokenKind::kw_and},           Lookalike{'|', TokenKind::kw_or},
     Lookalike{'!', TokenKind::kw_not},
 };
 
@@ -64,9 +64,9 @@ constexpr std::array hints = {
 };
 
 constexpr std::array<std::string_view, 25> greek = {
-    "alpha", "beta", "gamma", "delta", "epsilon", "zeta",  "eta", "theta",   "iota",
-    "kappa", "lambda", "mu",  "nu",    "xi",      "omicron", "pi", "rho",    "sigma",
-    "sigma", "tau",  "upsilon", "phi", "chi",     "psi",   "omega"};
+    "alpha", "beta",   "gamma",   "delta", "epsilon", "zeta",    "eta",  "theta", "iota",
+    "kappa", "lambda", "mu",      "nu",    "xi",      "omicron", "pi",   "rho",   "sigma",
+    "sigma", "tau",    "upsilon", "phi",   "chi",     "psi",     "omega"};
 
 std::string_view greek_name(char32_t c) {
   if (c >= 0x03B1 && c <= 0x03C9) return greek[c - 0x03B1];

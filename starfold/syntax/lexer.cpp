@@ -98,8 +98,8 @@ void Lexer::report(Code code, Span where, std::string message, std::string label
 bool Lexer::acceptable() {
   if (text_.size() > max_source_bytes) {
     report(Code::TooLarge, span(0, 0),
-           fmt::format("the program text is too large: {} bytes, at most {} are read",
-                       text_.size(), max_source_bytes),
+           fmt::format("the program text is too large: {} bytes, at most {} are read", text_.size(),
+                       max_source_bytes),
            "the file starts here",
            "give data to the program as inputs, and move functions into modules");
     return false;
@@ -409,8 +409,8 @@ void Lexer::separate_update() {
   const std::size_t count = tokens.size();
   if (count < 2 || continued_at_ != count - 1 || tokens.back().kind != TokenKind::name) return;
   const TokenKind before = tokens[count - 2].kind;
-  const bool wants_element = needs_more(before) || before == TokenKind::left_paren ||
-                             before == TokenKind::left_bracket;
+  const bool wants_element =
+      needs_more(before) || before == TokenKind::left_paren || before == TokenKind::left_bracket;
   if (inside_brackets() && wants_element) return;
   close_to_brace();
   Token newline;
@@ -437,12 +437,16 @@ void Lexer::track_brackets(TokenKind kind) {
       open_.push_back({index, 0, 0});
       break;
     case TokenKind::right_paren:
-      if (top.parens > 0) pop_to(TokenKind::left_paren);
-      else if (top.squares > 0) open_.pop_back();
+      if (top.parens > 0)
+        pop_to(TokenKind::left_paren);
+      else if (top.squares > 0)
+        open_.pop_back();
       break;
     case TokenKind::right_bracket:
-      if (top.squares > 0) pop_to(TokenKind::left_bracket);
-      else if (top.parens > 0) open_.pop_back();
+      if (top.squares > 0)
+        pop_to(TokenKind::left_bracket);
+      else if (top.parens > 0)
+        open_.pop_back();
       break;
     case TokenKind::right_brace:
       close_to_brace();

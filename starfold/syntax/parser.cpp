@@ -101,16 +101,26 @@ void Parser::statement(Place place, ast::Block& out) {
 
 std::optional<Parser::Node> Parser::node() {
   switch (peek().kind) {
-    case TokenKind::kw_import: return import_node();
-    case TokenKind::kw_size: return size_node();
-    case TokenKind::kw_input: return input_node();
-    case TokenKind::kw_fn: return fn_node();
-    case TokenKind::kw_let: return let_node();
-    case TokenKind::kw_state: return state_node();
-    case TokenKind::kw_repeat: return repeat_node();
-    case TokenKind::kw_trace: return trace_node();
-    case TokenKind::kw_output: return output_node();
-    default: break;
+    case TokenKind::kw_import:
+      return import_node();
+    case TokenKind::kw_size:
+      return size_node();
+    case TokenKind::kw_input:
+      return input_node();
+    case TokenKind::kw_fn:
+      return fn_node();
+    case TokenKind::kw_let:
+      return let_node();
+    case TokenKind::kw_state:
+      return state_node();
+    case TokenKind::kw_repeat:
+      return repeat_node();
+    case TokenKind::kw_trace:
+      return trace_node();
+    case TokenKind::kw_output:
+      return output_node();
+    default:
+      break;
   }
   if (at(TokenKind::name) && peek(1).kind == TokenKind::left_arrow) return update_node();
   fail_statement();
@@ -402,10 +412,10 @@ ast::TypeExpr Parser::type() {
   ast::TypeExpr out;
   const Token opener = peek();
   if (!failed_ && !accept(TokenKind::left_bracket)) {
-    fail("a type", "a type lists its axes: [] is a number, [p] a vector, [*, p] one row per record");
+    fail("a type",
+         "a type lists its axes: [] is a number, [p] a vector, [*, p] one row per record");
   }
-  if (!failed_ &&
-      elements(opener, TokenKind::right_bracket, [&] { return dimension(out); })) {
+  if (!failed_ && elements(opener, TokenKind::right_bracket, [&] { return dimension(out); })) {
     out.span = span_since(opener.begin);
     return out;
   }

@@ -48,11 +48,16 @@ bool continues_line(TokenKind kind) {
 
 std::string_view advice_for_misplaced(TokenKind kind) {
   switch (kind) {
-    case TokenKind::kw_output: return "write the output after the closing brace";
-    case TokenKind::kw_input: return "declare inputs at the beginning of the program";
-    case TokenKind::kw_size: return "declare sizes at the beginning of the program";
-    case TokenKind::kw_import: return "write imports at the beginning of the program";
-    default: return "define the function outside, and call it here";
+    case TokenKind::kw_output:
+      return "write the output after the closing brace";
+    case TokenKind::kw_input:
+      return "declare inputs at the beginning of the program";
+    case TokenKind::kw_size:
+      return "declare sizes at the beginning of the program";
+    case TokenKind::kw_import:
+      return "write imports at the beginning of the program";
+    default:
+      return "define the function outside, and call it here";
   }
 }
 
@@ -104,9 +109,12 @@ void Parser::fail_unclosed(const Token& opener) {
 
 std::string Parser::found() const {
   switch (peek().kind) {
-    case TokenKind::newline: return "the end of the line";
-    case TokenKind::end_of_file: return "the end of the file";
-    default: break;
+    case TokenKind::newline:
+      return "the end of the line";
+    case TokenKind::end_of_file:
+      return "the end of the file";
+    default:
+      break;
   }
   const std::string word = quoted(text(peek()));
   return is_keyword(peek().kind) ? "the keyword " + word : word;
@@ -157,15 +165,16 @@ void Parser::fail_statement() {
     continued_ = true;
     // The lines that follow continue the same statement.
     if (again) failed_ = true;
-    return fail("a statement", fmt::format("to continue the line before, put `{}` at its end",
-                                           spelling(kind)));
+    return fail("a statement",
+                fmt::format("to continue the line before, put `{}` at its end", spelling(kind)));
   }
   if (kind == TokenKind::right_brace) return fail("a statement", "this brace closes nothing");
   if (kind != TokenKind::name) return fail("a statement");
   std::string help(foreign_help(text(peek())));
   if (help.empty() && peek(1).kind == TokenKind::equal) {
-    help = fmt::format("to define a value, write let {0} = ...; to update a state, write {0} <- ...",
-                       text(peek()));
+    help =
+        fmt::format("to define a value, write let {0} = ...; to update a state, write {0} <- ...",
+                    text(peek()));
   }
   if (help.empty()) help = "give the value a name with let, or show it with output";
   fail("a statement", help);

@@ -10,14 +10,19 @@ namespace {
 // How tightly a binary operator binds; -1 for everything else. `^` is read by power().
 int level(TokenKind kind) {
   switch (kind) {
-    case TokenKind::kw_or: return level_or;
-    case TokenKind::kw_and: return level_and;
+    case TokenKind::kw_or:
+      return level_or;
+    case TokenKind::kw_and:
+      return level_and;
     case TokenKind::plus:
-    case TokenKind::minus: return level_sum;
+    case TokenKind::minus:
+      return level_sum;
     case TokenKind::star:
     case TokenKind::slash:
-    case TokenKind::at: return level_product;
-    default: return is_comparison(kind) ? level_comparison : -1;
+    case TokenKind::at:
+      return level_product;
+    default:
+      return is_comparison(kind) ? level_comparison : -1;
   }
 }
 
@@ -170,16 +175,22 @@ Parsed Parser::postfix() {
 
 Parsed Parser::operand() {
   switch (peek().kind) {
-    case TokenKind::number: return leaf(ast::ExprKind::number);
-    case TokenKind::name: return name_or_call();
-    case TokenKind::left_paren: return parenthesized();
-    case TokenKind::left_bracket: return list();
+    case TokenKind::number:
+      return leaf(ast::ExprKind::number);
+    case TokenKind::name:
+      return name_or_call();
+    case TokenKind::left_paren:
+      return parenthesized();
+    case TokenKind::left_bracket:
+      return list();
     case TokenKind::invalid: {
       Parsed out = invalid_leaf();
       take();
       return out;
     }
-    default: fail_operand(); return {};
+    default:
+      fail_operand();
+      return {};
   }
 }
 

@@ -138,10 +138,10 @@ class Parser {
   Diagnostics& diagnostics_;
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
-  bool failed_ = false;      // the statement at hand has a mistake that was reported
+  bool failed_ = false;  // the statement at hand has a mistake that was reported
   bool reported_ = false;
   std::size_t unclosed_at_ = 0;  // where a missing brace was reported
-  bool continued_ = false;   // the last line was reported as starting with an operator
+  bool continued_ = false;       // the last line was reported as starting with an operator
   int depth_ = 0;
   int block_depth_ = 0;
   std::vector<Token> brackets_;  // open ( and [ of the statement at hand

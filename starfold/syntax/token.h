@@ -59,11 +59,11 @@ enum class TokenKind : std::uint8_t {
 
 struct Token {
   TokenKind kind = TokenKind::end_of_file;
-  bool integer = false;   // number: digits only
-  bool closed = false;    // {: its } exists
+  bool integer = false;  // number: digits only
+  bool closed = false;   // {: its } exists
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
-  double value = 0;       // number
+  double value = 0;  // number
 };
 
 // How a keyword or sign is written; empty for the other kinds.
