@@ -1,0 +1,21 @@
+// The two failures that are not a user's program: data or numerics that cannot be used, and our own mistakes.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace starfold {
+
+// A run cannot go on: data, numerics or federation. The message never holds a record's value.
+class RunError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Starfold itself is wrong; a message for its developers.
+class Bug : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+}  // namespace starfold

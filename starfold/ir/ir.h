@@ -1,0 +1,146 @@
+// Typed IR: an immutable graph of expressions in which equal nodes are one node.
+//
+// Functions are inlined and updates are in single-assignment form: inside a loop a state is a
+// `loop_param`, after it a `loop_result`. What a node depends on is therefore visible in the graph,
+// and the operands of a node always have smaller ids than the node itself.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "starfold/base/source.h"
+#include "starfold/ops/op.h"
+#include "starfold/runtime/tensor.h"
+#include "starfold/types/type.h"
+
+namespace starfold::ir {
+
+using NodeId = std::uint32_t;
+using LoopId = std::uint32_t;
+inline constexpr NodeId no_node = std::numeric_limits<NodeId>::max();
+inline constexpr LoopId no_loop = std::numeric_limits<LoopId>::max();
+
+enum class Kind {
+  constant,     // `value`
+  size,         // the number that `size` stands for
+  input,        // input number `index`
+  apply,        // `op` applied to `args`
+  project,      // result number `index` of args[0]
+  variable,     // args[0], kept apart as variable number `index` for differentiation
+  loop_param,   // the state `slot` of loop `index` at the start of an iteration
+  loop_result,  // the state `slot` of loop `index` after its last iteration
+};
+
+struct Node {
+  Kind kind = Kind::constant;
+  const Op* op = nullptr;
+  Attrs attrs;
+  std::vector<NodeId> args;
+  std::vector<Type> types;  // one, or several for an operation with several results
+  Tensor value;
+  Size size;
+  std::uint32_t index = 0;
+  std::uint32_t slot = 0;
+  Span span;  // where it was first written; not part of its identity
+
+  const Type& type() const { return types.front(); }
+  bool federated() const { return types.front().federated(); }
+};
+
+// True when two nodes denote the same value.
+bool same(const Node& a, const Node& b);
+
+class Graph {
+ public:
+  // The node, or the equal one that is already there.
+  NodeId add(Node node);
+  const Node& operator[](NodeId id) const { return nodes_[id]; }
+  std::size_t size() const { return nodes_.size(); }
+
+ private:
+  std::vector<Node> nodes_;
+  std::unordered_multimap<std::size_t, NodeId> by_hash_;
+};
+
+// A state carried from one iteration of a loop to the next.
+struct Carried {
+  std::string name;
+  Type type;
+  NodeId init = no_node;
+  NodeId param = no_node;
+  NodeId next = no_node;
+};
+
+struct Loop {
+  LoopId parent = no_loop;  // the loop it is written in
+  int depth = 1;            // nesting depth: 1 for an outermost loop
+  NodeId count = no_node;   // the largest number of iterations, a shared scalar
+  std::vector<Carried> carried;
+  NodeId until = no_node;   // no_node when there is none
+  Span span;
+};
+
+struct Input {
+  std::string name;
+  Type type;
+  NodeId node = no_node;
+  NodeId fallback = no_node;  // the default, no_node when there is none
+  Span span;
+};
+
+struct SizeVariable {
+  std::string name;
+  std::optional<std::int64_t> value;  // of a `size` declaration
+  Span span;
+};
+
+struct Output {
+  std::string name;
+  NodeId node = no_node;
+  Span span;
+};
+
+struct Trace {
+  std::string name;
+  NodeId node = no_node;
+  LoopId loop = no_loop;
+  Span span;
+};
+
+// A name of the program and its type, for `check`.
+struct NameType {
+  std::string name;
+  Type type;
+  Span span;
+};
+
+struct Program {
+  Graph graph;
+  std::vector<Input> inputs;
+  std::vector<SizeVariable> sizes;
+  std::vector<Loop> loops;
+  std::vector<Output> outputs;
+  std::vector<Trace> traces;
+  std::vector<NameType> name_types;
+  std::map<NodeId, std::string> names;  // what the user calls a node
+};
+
+// For each node the loops whose iteration it depends on, outermost first.
+std::vector<std::vector<LoopId>> loop_dependence(const Program& program);
+
+// Throws Bug when an invariant of the IR is broken; `pass` names the culprit.
+void verify(const Program& program, const char* pass);
+
+// One line per node and loop, for people and for plan hashes.
+std::string print(const Program& program);
+
+// An expression in the language's own notation, with the user's names where they exist; `depth`
+// limits how far unnamed operands are written out.
+std::string print_expr(const Program& program, NodeId id, int depth = 12);
+
+}  // namespace starfold::ir

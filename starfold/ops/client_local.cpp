@@ -1,0 +1,101 @@
+// Client-local extensions: a federated operand gives a federated result
+// (prop:conservative-signature-extensions).
+#include <fmt/format.h>
+
+#include "starfold/ops/meaning.h"
+#include "starfold/ops/typing.h"
+
+namespace starfold {
+namespace {
+
+Op row(std::string name, int arity, std::string surface, std::string rule, std::string doc, TypeRule type, Meaning meaning) {
+  Op op;
+  op.name = std::move(name);
+  op.family = Family::client_local;
+  op.min_args = op.max_args = arity;
+  op.surface = std::move(surface);
+  op.rule = std::move(rule);
+  op.doc = std::move(doc);
+  op.type = std::move(type);
+  op.meaning = std::move(meaning);
+  return op;
+}
+
+Types one(Type type) { return std::vector<Type>{std::move(type)}; }
+
+// The cell of a value: what each record holds.
+Type cell(const Type& type) { return type.federated() ? without_axis(type, *type.record_axis()) : type; }
+
+Types outer_type(TypeQuery& query) {
+  const Type a = cell(query.args[0]);
+  const Type b = cell(query.args[1]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Type& part = i == 0 ? a : b;
+    if (part.rank() == 1) continue;
+    return query.fail({Code::WrongRank,
+                       fmt::format("`outer` needs a vector, shared or one per record, not {}", query.args[i].to_string()),
+                       {query.arg_spans[i], query.args[i].to_string()},
+                       {},
+                       "",
+                       ""});
+  }
+  if (query.args[0].federated() && query.args[1].federated() && query.args[0].record_set() != query.args[1].record_set()) {
+    return typing::fail_broadcast(query, 0, 1, {Clash::record_sets, {}, 0});
+  }
+  Type result;
+  for (const Type& arg : query.args) {
+    if (arg.federated() && result.dims.empty()) result.dims.push_back(arg.dims[*arg.record_axis()]);
+  }
+  result.dims.push_back(a.dims[0]);
+  result.dims.push_back(b.dims[0]);
+  return one(std::move(result));
+}
+
+Types clip_norm_type(TypeQuery& query) {
+  if (!typing::require_shared_scalar(query, 1, "the bound")) return std::nullopt;
+  return one(query.args[0]);
+}
+
+Types one_hot_type(TypeQuery& query) {
+  Type result = query.args[0];
+  result.dims.push_back(Dim::of(query.attrs.sizes[0]));
+  return one(std::move(result));
+}
+
+Types along_axis_type(TypeQuery& query) {
+  const std::optional<std::size_t> axis = typing::ordinary_axis(query, Code::StarScanned, "run along");
+  if (!axis) return std::nullopt;
+  query.attrs.axes = {static_cast<std::int64_t>(*axis)};
+  return one(query.args[0]);
+}
+
+}  // namespace
+
+std::vector<Op> client_local_ops() {
+  Op one_hot = row("one_hot", 2, "one_hot(e, k)", "T -> [T, k]", "1 in the column of the label (1..k), 0 elsewhere",
+                   one_hot_type, meaning::one_hot);
+  one_hot.first_size_arg = 1;
+  Op softmax = row("softmax", 1, "softmax[j](e)", "T -> T; j is not the star", "exp(e) scaled to sum 1 along an ordinary axis",
+                   along_axis_type, meaning::softmax);
+  softmax.axes = Op::Axes::required;
+  Op log_softmax = row("log_softmax", 1, "log_softmax[j](e)", "T -> T; j is not the star", "log(softmax[j](e)) without overflow",
+                       along_axis_type, meaning::log_softmax);
+  log_softmax.axes = Op::Axes::required;
+  return {
+      row("zeros_like", 1, "zeros_like(e)", "T -> T", "zeros in the shape of e", typing::unchanged, meaning::zeros_like),
+      row("ones_like", 1, "ones_like(e)", "T -> T", "ones in the shape of e", typing::unchanged, meaning::ones_like),
+      row("outer", 2, "outer(a, b)", "[p], [q] -> [p, q]; [*, p], [*, q] -> [*, p, q]", "all products of two vectors, per record",
+          outer_type, meaning::outer),
+      row("where", 3, "where(c, a, b)", "broadcast(c, a, b)", "a where c is not zero, else b", typing::broadcasting, meaning::where),
+      row("clip", 3, "clip(e, lo, hi)", "broadcast(e, lo, hi)", "e moved into [lo, hi]", typing::broadcasting, meaning::clip),
+      row("clip_norm", 2, "clip_norm(e, c)", "T, [] -> T", "each record scaled to Euclidean norm at most c", clip_norm_type,
+          meaning::clip_norm),
+      std::move(one_hot),
+      std::move(softmax),
+      std::move(log_softmax),
+      row("stop_gradient", 1, "stop_gradient(e)", "T -> T", "e itself, constant for derivatives", typing::unchanged,
+          [](const Application& a) { return std::vector<Tensor>{a.arg(0)}; }),
+  };
+}
+
+}  // namespace starfold

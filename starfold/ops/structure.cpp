@@ -1,0 +1,390 @@
+// Families P and MatMul, and the client-local operations that rearrange a value without computing:
+// indexing, lookup, concatenation, stacking, reshaping.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "starfold/ops/meaning.h"
+#include "starfold/ops/typing.h"
+
+namespace starfold {
+namespace {
+
+using typing::describe;
+
+Op row(std::string name, Family family, int min_args, int max_args, std::string surface, std::string rule,
+       std::string doc, TypeRule type, Meaning meaning) {
+  Op op;
+  op.name = std::move(name);
+  op.family = family;
+  op.min_args = min_args;
+  op.max_args = max_args;
+  op.surface = std::move(surface);
+  op.rule = std::move(rule);
+  op.doc = std::move(doc);
+  op.type = std::move(type);
+  op.meaning = std::move(meaning);
+  return op;
+}
+
+Types one(Type type) { return std::vector<Type>{std::move(type)}; }
+
+// --- P (def:typing-permutation)
+
+Types permute_type(TypeQuery& query) {
+  const std::optional<std::vector<std::size_t>> axes = typing::resolve_axes(query);
+  if (!axes) return std::nullopt;
+  const Type& type = query.args[0];
+  if (axes->size() != type.rank()) {
+    return query.fail({Code::InvalidAxes,
+                       fmt::format("`permute` of {} must list all {} axes, not {}", type.to_string(), type.rank(), axes->size()),
+                       {query.span, "each axis is listed once"},
+                       {},
+                       "",
+                       ""});
+  }
+  Type result;
+  for (const std::size_t axis : *axes) result.dims.push_back(type.dims[axis]);
+  query.attrs.axes.assign(axes->begin(), axes->end());
+  return one(std::move(result));
+}
+
+// --- MatMul (def:typing-fed-shared-matmul, def:typing-shared-fed-matmul, def:typing-fed-fed-matmul)
+
+std::nullopt_t fail_contraction(TypeQuery& query, const Dim& left, const Dim& right) {
+  const Type& a = query.args[0];
+  const Type& b = query.args[1];
+  std::vector<Label> operands = {{query.arg_spans[0], a.to_string()}, {query.arg_spans[1], b.to_string()}};
+  if (left.star && right.star) {
+    return query.fail({Code::DifferentRecordSets,
+                       fmt::format("{} @ {} contracts two different record sets", a.to_string(), b.to_string()),
+                       {query.span, "records of different sets cannot be paired"},
+                       std::move(operands),
+                       "a client may hold a different number of records in each set",
+                       ""});
+  }
+  if (left.star || right.star) {
+    const bool same_layout = a.federated() && b.federated() && a.rank() == 2 && b.rank() <= 2 && !left.star && right.star;
+    return query.fail({Code::StarContractedWithSize,
+                       fmt::format("{} @ {} contracts the record axis with the ordinary axis {}", a.to_string(),
+                                   b.to_string(), (left.star ? right : left).to_string()),
+                       {query.span, "a star is contracted only with its own star"},
+                       std::move(operands),
+                       "the number of records differs between clients and is no size",
+                       same_layout ? fmt::format("transpose the left operand to fold the records: `{}' @ {}`",
+                                                 query.arg_texts[0], query.arg_texts[1])
+                                   : ""});
+  }
+  for (Label& label : typing::origins(query, left, right)) operands.push_back(std::move(label));
+  return query.fail({Code::ContractionMismatch,
+                     fmt::format("{} @ {} contracts {} with {}", a.to_string(), b.to_string(), left.to_string(),
+                                 right.to_string()),
+                     {query.span, fmt::format("{} and {} differ", left.to_string(), right.to_string())},
+                     std::move(operands),
+                     "`@` contracts the last axis of the left operand with the first axis of a vector, or the "
+                     "second-to-last of a matrix",
+                     ""});
+}
+
+Types matmul_type(TypeQuery& query) {
+  const Type& a = query.args[0];
+  const Type& b = query.args[1];
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!query.args[i].is_scalar()) continue;
+    return query.fail({Code::WrongRank,
+                       "`@` needs a vector or a matrix on both sides",
+                       {query.arg_spans[i], "[] is a single number"},
+                       {},
+                       "",
+                       "use `*` to scale by a number"});
+  }
+  const Dim& left = a.dims.back();
+  const Dim& right = b.rank() == 1 ? b.dims[0] : b.dims[b.rank() - 2];
+  if (!(left == right)) return fail_contraction(query, left, right);
+
+  // The axes before the matrix part broadcast, per record where one of them is the star.
+  const auto leading = [](const Type& type) {
+    Type result;
+    if (type.rank() > 2) result.dims.assign(type.dims.begin(), type.dims.end() - 2);
+    return result;
+  };
+  const Broadcast batch = broadcast(leading(a), leading(b));
+  if (batch.clash == Clash::sizes || batch.clash == Clash::star_against_size || batch.clash == Clash::record_sets) {
+    return typing::fail_broadcast(query, 0, 1, batch);
+  }
+  Type result = batch.type;
+  if (a.rank() > 1) result.dims.push_back(a.dims[a.rank() - 2]);
+  if (b.rank() > 1) result.dims.push_back(b.dims.back());
+  const auto stars = std::count_if(result.dims.begin(), result.dims.end(), [](const Dim& d) { return d.star; });
+  if (batch.clash == Clash::two_stars || stars > 1) {
+    return query.fail({Code::TwoStars,
+                       fmt::format("{} @ {} would have two record axes", a.to_string(), b.to_string()),
+                       {query.span, fmt::format("the result would be {}", result.to_string())},
+                       {{query.arg_spans[0], a.to_string()}, {query.arg_spans[1], b.to_string()}},
+                       "it would pair every record with every record and grow with their number",
+                       a.rank() == 2 && b.rank() == 2 && a.dims[0].star
+                           ? fmt::format("`{}' @ {}` contracts the record axes instead and is shared",
+                                         query.arg_texts[0], query.arg_texts[0])
+                           : "contract the record axes instead"});
+  }
+  return one(std::move(result));
+}
+
+// --- indexing
+
+std::nullopt_t fail_star_index(TypeQuery& query, std::size_t position, std::size_t axis) {
+  const bool range = query.attrs.slices[position].kind == Slice::Kind::range;
+  return query.fail({Code::StarIndexed,
+                     fmt::format("the record axis cannot be {}", range ? "sliced" : "indexed"),
+                     {query.slice_spans[position],
+                      fmt::format("axis {} of {} is the record axis", axis + 1, query.args[0].to_string())},
+                     {},
+                     "picking single records would let them out, and their numbering means nothing across clients",
+                     "write `:` to keep all records, and choose records by a weight of 0 or 1, for example "
+                     "`sum[*](where(c, e, 0))`"});
+}
+
+// The size that a slice leaves of an axis; reports what is certainly outside.
+std::optional<Dim> slice_dim(TypeQuery& query, std::size_t position, const Dim& dim) {
+  const Slice& slice = query.attrs.slices[position];
+  const auto outside = [&](const Size& index) {
+    return index.is_constant() && (index.constant() < 1 || (dim.size.is_constant() && index.constant() > dim.size.constant()));
+  };
+  const bool empty = slice.kind == Slice::Kind::range && slice.first.is_constant() && slice.last.is_constant() &&
+                     slice.first.constant() > slice.last.constant();
+  if (outside(slice.first) || outside(slice.last) || empty) {
+    query.fail({Code::IndexOutOfRange,
+                empty ? fmt::format("the range {}:{} is empty", slice.first.to_string(), slice.last.to_string())
+                      : fmt::format("index {} is outside an axis of size {}",
+                                    (outside(slice.first) ? slice.first : slice.last).to_string(), dim.to_string()),
+                {query.slice_spans[position], "positions count from 1 and ranges include both ends"},
+                {{query.arg_spans[0], describe(query, 0)}},
+                "",
+                ""});
+    return std::nullopt;
+  }
+  std::optional<Size> size = subtract(slice.last, slice.first);
+  if (size) size = add(*size, 1);
+  if (!size) {
+    query.fail({Code::InvalidSize, "the size of this range is too large", {query.slice_spans[position], ""}, {}, "", ""});
+    return std::nullopt;
+  }
+  return Dim::of(*size);
+}
+
+Types index_type(TypeQuery& query) {
+  const Type& type = query.args[0];
+  Type result;
+  std::size_t axis = 0;
+  for (std::size_t i = 0; i < query.attrs.slices.size(); ++i) {
+    const Slice& slice = query.attrs.slices[i];
+    if (slice.kind == Slice::Kind::new_axis) {
+      result.dims.push_back(Dim::of(1));
+      continue;
+    }
+    if (axis >= type.rank()) {
+      return query.fail({Code::AxisOutOfRange,
+                         fmt::format("{} has {} to index", type.to_string(),
+                                     type.rank() == 1 ? "one axis" : fmt::format("{} axes", type.rank())),
+                         {query.slice_spans[i], "one index too many"},
+                         {{query.arg_spans[0], describe(query, 0)}},
+                         "",
+                         ""});
+    }
+    const Dim& dim = type.dims[axis];
+    if (slice.kind == Slice::Kind::all) {
+      result.dims.push_back(dim);
+    } else if (dim.star) {
+      return fail_star_index(query, i, axis);
+    } else {
+      const std::optional<Dim> left = slice_dim(query, i, dim);
+      if (!left) return std::nullopt;
+      if (slice.kind == Slice::Kind::range) result.dims.push_back(*left);
+    }
+    ++axis;
+  }
+  for (; axis < type.rank(); ++axis) result.dims.push_back(type.dims[axis]);
+  return one(std::move(result));
+}
+
+Types lookup_type(TypeQuery& query) {
+  const Type& table = query.args[0];
+  if (table.federated()) {
+    return query.fail({Code::StarIndexed,
+                       "only a shared table can be looked up by computed indices",
+                       {query.arg_spans[0], fmt::format("{} is split across clients", table.to_string())},
+                       {{query.arg_spans[1], query.args[1].to_string()}},
+                       "an index that depends on data must not choose among another client's records",
+                       "index a federated value with numbers known before the run, for example `e[:, 2]`"});
+  }
+  if (table.is_scalar()) {
+    typing::require_rank(query, 0, 1, "a table with at least one axis");
+    return std::nullopt;
+  }
+  Type result = query.args[1];
+  result.dims.insert(result.dims.end(), table.dims.begin() + 1, table.dims.end());
+  return one(std::move(result));
+}
+
+// --- concatenation
+
+// The operand's axes as they stand in the result: a shared operand gets the record axis it lacks.
+std::optional<Type> aligned_operand(TypeQuery& query, std::size_t i, const Type& like) {
+  Type type = query.args[i];
+  const std::optional<std::size_t> star = like.record_axis();
+  if (star && !type.federated() && type.rank() + 1 == like.rank()) return with_axis(type, *star, like.dims[*star]);
+  if (star && !type.federated() && type.rank() == like.rank() && type.dims[*star].is_one()) {
+    type.dims[*star] = like.dims[*star];
+    return type;
+  }
+  if (type.rank() != like.rank()) {
+    return query.fail({Code::WrongRank,
+                       fmt::format("`concat` joins values with the same number of axes: {} and {}", like.to_string(),
+                                   type.to_string()),
+                       {query.arg_spans[i], type.to_string()},
+                       {},
+                       star ? "a shared operand is repeated for every record and is written without the star" : "",
+                       ""});
+  }
+  return type;
+}
+
+Types concat_type(TypeQuery& query) {
+  std::size_t model = 0;  // the operand whose axes are the result's
+  while (model + 1 < query.args.size() && !query.args[model].federated()) ++model;
+  if (!query.args[model].federated()) model = 0;
+  std::swap(query.args[0], query.args[model]);
+  std::swap(query.arg_spans[0], query.arg_spans[model]);
+  std::swap(query.arg_texts[0], query.arg_texts[model]);
+  const std::optional<std::size_t> axis = typing::ordinary_axis(query, Code::StarConcatenated, "join values along");
+  std::swap(query.args[0], query.args[model]);
+  std::swap(query.arg_spans[0], query.arg_spans[model]);
+  std::swap(query.arg_texts[0], query.arg_texts[model]);
+  if (!axis) return std::nullopt;
+
+  const Type like = query.args[model];
+  Type result = like;
+  Size total = 0;
+  for (std::size_t i = 0; i < query.args.size(); ++i) {
+    const std::optional<Type> type = aligned_operand(query, i, like);
+    if (!type) return std::nullopt;
+    for (std::size_t k = 0; k < like.rank(); ++k) {
+      if (k == *axis || type->dims[k] == like.dims[k]) continue;
+      Broadcast clash;
+      clash.axis = k;
+      const bool stars = type->dims[k].star && like.dims[k].star;
+      clash.clash = stars ? Clash::record_sets
+                          : (type->dims[k].star || like.dims[k].star ? Clash::star_against_size : Clash::sizes);
+      return typing::fail_broadcast(query, model, i, clash);
+    }
+    const std::optional<Size> sum = type->dims[*axis].star ? std::nullopt : add(total, type->dims[*axis].size);
+    if (!sum) {
+      return query.fail({Code::StarConcatenated,
+                         "records cannot be joined to an ordinary axis",
+                         {query.arg_spans[i], type->to_string()},
+                         {},
+                         "the number of records differs between clients and is no size",
+                         ""});
+    }
+    total = *sum;
+  }
+  result.dims[*axis] = Dim::of(total);
+  query.attrs.axes = {static_cast<std::int64_t>(*axis)};
+  return one(std::move(result));
+}
+
+// [a, b, c]: elements of one type, stacked along a new first axis.
+Types stack_type(TypeQuery& query) {
+  for (std::size_t i = 1; i < query.args.size(); ++i) {
+    if (query.args[i] == query.args[0]) continue;
+    return query.fail({Code::RaggedLiteral,
+                       fmt::format("the elements of a literal must have one shape: {} and {}", query.args[0].to_string(),
+                                   query.args[i].to_string()),
+                       {query.arg_spans[i], query.args[i].to_string()},
+                       {{query.arg_spans[0], query.args[0].to_string()}},
+                       "",
+                       ""});
+  }
+  return one(with_axis(query.args[0], 0, Dim::of(static_cast<std::int64_t>(query.args.size()))));
+}
+
+// --- reshape
+
+Types reshape_type(TypeQuery& query) {
+  const Type& type = query.args[0];
+  const std::optional<std::size_t> star = type.record_axis();
+  if (star && *star != 0 && *star + 1 != type.rank()) {
+    return query.fail({Code::StarReshaped,
+                       fmt::format("`reshape` of {}: the record axis stands between the axes to be reshaped", type.to_string()),
+                       {query.arg_spans[0], "the star must be first or last"},
+                       {},
+                       "the record axis itself is never reshaped, and the others must be neighbours",
+                       "move the star to the front with `permute` first"});
+  }
+  std::optional<Size> before = Size(1);
+  for (const Dim& dim : type.dims) {
+    if (!dim.star && before) before = multiply(*before, dim.size);
+  }
+  std::optional<Size> after = Size(1);
+  for (const Size& size : query.attrs.sizes) {
+    if (after) after = multiply(*after, size);
+  }
+  if (!before || !after || !(*before == *after)) {
+    return query.fail({Code::ReshapeCount,
+                       fmt::format("`reshape` of {} must keep its {} elements{}", type.to_string(),
+                                   before ? before->to_string() : "many", star ? " per record" : ""),
+                       {query.span, fmt::format("{} elements are asked for", after ? after->to_string() : "too many")},
+                       {},
+                       "",
+                       star ? "write the sizes of the ordinary axes only; the record axis stays" : ""});
+  }
+  Type result = Type::shared(query.attrs.sizes);
+  if (star) result = with_axis(result, *star == 0 ? 0 : result.rank(), type.dims[*star]);
+  return one(std::move(result));
+}
+
+Types records_type(TypeQuery& query) {
+  if (query.args[0].federated()) {
+    query.attrs.axes = {static_cast<std::int64_t>(*query.args[0].record_axis())};
+    return one(Type::scalar());
+  }
+  return query.fail({Code::AxisOutOfRange,
+                     fmt::format("`records` needs a federated value, not {}", query.args[0].to_string()),
+                     {query.arg_spans[0], "shared: it has no record axis"},
+                     {},
+                     "",
+                     "name an input with a star"});
+}
+
+}  // namespace
+
+std::vector<Op> structure_ops() {
+  Op permute = row("permute", Family::permutation, 1, 1, "permute[2,1](e), e'", "axes reordered; the star moves along",
+                   "result axis i is input axis list[i]; e' swaps the axes of a matrix", permute_type, meaning::permute);
+  permute.axes = Op::Axes::required;
+  Op concat = row("concat", Family::client_local, 1, -1, "concat[j](a, b, ...)", "sizes along axis j add up; never the star",
+                  "joins values; a shared operand is repeated for every record", concat_type, meaning::concat);
+  concat.axes = Op::Axes::required;
+  Op reshape = row("reshape", Family::client_local, 1, -1, "reshape(e, sizes...)", "ordinary axes become the given sizes; the star stays",
+                   "the same elements in row-major order under new sizes", reshape_type, meaning::reshape);
+  reshape.first_size_arg = 1;
+  Op records = row("records", Family::aggregation, 1, 1, "records(e)", "Fed -> []", "the number of records of e's record set",
+                   records_type, meaning::records);
+  records.monoid = Monoid::count;
+  return {
+      std::move(permute),
+      row("@", Family::matmul, 2, 2, "a @ b", "contracts the last axis of a with the first (vector) or second-to-last axis of b",
+          "matrix product; contracting star with star folds the records", matmul_type, meaning::matmul),
+      std::move(records),
+      row("[:]", Family::client_local, 1, 1, "e[:, 2], e[:, 2:4], e[:, new]", "per axis: kept, removed or shortened; the star only `:`",
+          "picks along ordinary axes; positions count from 1, ranges include both ends", index_type, meaning::index),
+      row("[e]", Family::client_local, 2, 2, "table[e]", "[k, ...], T -> [T, ...]",
+          "looks up a shared table with 1-based indices, per record where e is federated", lookup_type, meaning::lookup),
+      std::move(concat),
+      row("[,]", Family::client_local, 1, -1, "[a, b, c]", "n values of type T -> [n, T]",
+          "a vector, matrix or stack of equal shapes", stack_type, meaning::stack),
+      std::move(reshape),
+  };
+}
+
+}  // namespace starfold
