@@ -21,7 +21,8 @@ endif()
 
 # Paths in messages and debug information are relative to the repository, which also lets copies of it in different
 # places share one compiler cache.
-add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+file(RELATIVE_PATH source_from_build ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR}/)  # ccache makes paths relative
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=${source_from_build}=)
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER

@@ -1,7 +1,7 @@
 # Tests, examples, benchmarks and fuzzers. Each function does nothing while its folder is empty.
 
 # tests/<folder>/*.cpp become one GoogleTest binary, <folder>_tests ("laws" gives law_tests), run as several shards so
-# that ctest can use every core. Case names appear in the log; tools/test reads them from there.
+# that ctest can use every core. Results per case go to results/ in the build folder, where tools/test reads them.
 function(starfold_gtest folder)
   cmake_parse_arguments(arg "" "SHARDS" "" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp)
@@ -25,9 +25,10 @@ function(starfold_test_shards name target)
   foreach(shard RANGE ${last})
     set(test ${name}.${shard})
     add_test(NAME ${test} COMMAND ${target} --gtest_brief=1)
+    set(environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${shard}
+                    GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/results/${test}.xml ${arg_ENVIRONMENT})
     set_tests_properties(${test} PROPERTIES
-      LABELS ${name} TIMEOUT 600 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard};${arg_ENVIRONMENT}")
+      LABELS ${name} TIMEOUT 600 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} ENVIRONMENT "${environment}")
   endforeach()
 endfunction()
 

@@ -12,6 +12,7 @@ using Results = std::vector<Tensor>;
 // --- element-wise
 Results map_unary(double (*map)(double), const Application& a);
 Results map_binary(double (*map)(double, double), const Application& a);  // broadcasts
+Results map_ternary(double (*map)(double, double, double), const Application& a);  // broadcasts
 // Repeats a tensor to a shape it broadcasts to (def:broadcast-map).
 Tensor broadcast_to(const Tensor& tensor, const Shape& shape);
 Shape broadcast_shapes(const Shape& a, const Shape& b);

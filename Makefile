@@ -1,0 +1,77 @@
+# The front door. Everything here is short; the work is in tools/ and CMakeLists.txt.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup build demo test asan tsan fuzz bench fmt lint docs golden-update clean
+MAKEFLAGS += --no-print-directory
+
+PRESET ?= dev
+FUZZ_SECONDS ?= 60
+# Random programs per law under the sanitizers, which are slow.
+SANITIZED_LAW_PROGRAMS ?= 20
+export FUZZ_SECONDS
+
+# $(call link,PRESET): build/starfold is the command of that preset.
+link = if [ -x build/$(1)/starfold ]; then ln -sfn $(1)/starfold build/starfold; fi
+
+help:
+	@echo 'make demo            build, then fit one model over three hospitals and compare with pooled data'
+	@echo 'make test            build and run all tests; says how to rerun what failed'
+	@echo 'make build           build/starfold, optimized with assertions (PRESET=release: without)'
+	@echo 'make fmt             lay out all C++ with clang-format'
+	@echo 'make lint            clang-tidy'
+	@echo 'make asan, make tsan the C++ tests under sanitizers'
+	@echo 'make fuzz            every fuzzer for FUZZ_SECONDS (60), two at a time'
+	@echo 'make bench           benchmarks, fully optimized'
+	@echo 'make docs            rewrite docs/operations.md from the table of operations'
+	@echo 'make golden-update   rewrite the expectations inside tests/golden'
+	@echo 'make clean           remove build/'
+
+setup:
+	@tools/setup
+
+build: setup
+	@tools/build $(PRESET)
+	@$(call link,$(PRESET))
+
+demo: build
+	@tools/demo
+
+test: setup
+	@tools/build dev
+	@$(call link,dev)
+	@tools/test dev
+
+asan: setup
+	@tools/build asan-ubsan
+	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test asan-ubsan
+
+tsan: setup
+	@tools/build tsan
+	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test tsan
+
+fuzz: setup
+	@tools/build fuzz
+	@tools/fuzz
+
+bench: setup
+	@tools/build release
+	@if [ -x build/release/starfold_bench ]; then build/release/starfold_bench; else echo 'bench: none yet'; fi
+
+fmt: setup
+	@tools/format
+
+lint: setup
+	@tools/build dev
+	@tools/lint
+
+docs: build
+	@build/starfold ops --markdown >build/operations.md
+	@cp build/operations.md docs/operations.md
+	@echo 'docs: wrote docs/operations.md'
+
+golden-update: setup
+	@tools/build dev
+	@STARFOLD_UPDATE_GOLDEN=1 build/dev/golden_tests --gtest_brief=1
+
+clean:
+	@rm -rf build

@@ -1,0 +1,91 @@
+// Families B and G: scalar maps of two operands, joined by broadcasting
+// (def:typing-binary-elementwise and its extension).
+#include <cmath>
+
+#include "starfold/ops/meaning.h"
+#include "starfold/ops/op.h"
+#include "starfold/ops/typing.h"
+
+namespace starfold {
+namespace {
+
+double minimum(double a, double b) {
+  if (std::isnan(a)) return a;
+  if (std::isnan(b)) return b;
+  return b < a ? b : a;
+}
+
+double maximum(double a, double b) {
+  if (std::isnan(a)) return a;
+  if (std::isnan(b)) return b;
+  return b > a ? b : a;
+}
+
+// The remainder of floored division: it has the sign of the divisor, as in NumPy and R.
+double floored_mod(double a, double b) {
+  const double r = std::fmod(a, b);
+  if (r == 0) return std::copysign(0.0, b);
+  return (r < 0) != (b < 0) ? r + b : r;
+}
+
+constexpr double truth(bool value) { return value ? 1.0 : 0.0; }
+
+struct Row {
+  const char* name;
+  Family family;
+  bool infix;
+  double (*map)(double, double);
+  const char* doc;
+};
+
+using F = Family;
+constexpr Row kRows[] = {
+    {"+", F::binary, true, [](double a, double b) { return a + b; }, "sum"},
+    {"-", F::binary, true, [](double a, double b) { return a - b; }, "difference"},
+    {"*", F::binary, true, [](double a, double b) { return a * b; }, "product"},
+    {"/", F::binary, true, [](double a, double b) { return a / b; }, "quotient"},
+    {"^", F::binary, true, [](double a, double b) { return std::pow(a, b); }, "power"},
+    {"and", F::binary, true, [](double a, double b) { return truth(a != 0 && b != 0); },
+     "1 where both are non-zero, else 0"},
+    {"or", F::binary, true, [](double a, double b) { return truth(a != 0 || b != 0); },
+     "1 where either is non-zero, else 0"},
+    {"min", F::binary, false, minimum, "the smaller of two; nan if either is"},
+    {"max", F::binary, false, maximum, "the larger of two; nan if either is"},
+    {"mod", F::binary, false, floored_mod, "remainder with the sign of the divisor"},
+    {"atan2", F::binary, false, [](double a, double b) { return std::atan2(a, b); },
+     "angle of the point (b, a), in radians from -pi to pi"},
+    {"==", F::comparison, true, [](double a, double b) { return truth(a == b); },
+     "1 where equal, else 0"},
+    {"!=", F::comparison, true, [](double a, double b) { return truth(a != b); },
+     "1 where different, else 0"},
+    {"<", F::comparison, true, [](double a, double b) { return truth(a < b); },
+     "1 where less, else 0"},
+    {"<=", F::comparison, true, [](double a, double b) { return truth(a <= b); },
+     "1 where less or equal, else 0"},
+    {">", F::comparison, true, [](double a, double b) { return truth(a > b); },
+     "1 where greater, else 0"},
+    {">=", F::comparison, true, [](double a, double b) { return truth(a >= b); },
+     "1 where greater or equal, else 0"},
+};
+
+}  // namespace
+
+std::vector<Op> binary_ops() {
+  std::vector<Op> ops;
+  for (const Row& row : kRows) {
+    Op op;
+    op.name = row.name;
+    op.family = row.family;
+    op.min_args = op.max_args = 2;
+    op.surface = row.infix ? "a " + op.name + " b" : op.name + "(a, b)";
+    op.rule = "S, T -> broadcast(S, T)";
+    op.doc = row.doc;
+    op.type = typing::broadcasting;
+    op.map2 = row.map;
+    op.meaning = [map = row.map](const Application& a) { return meaning::map_binary(map, a); };
+    ops.push_back(std::move(op));
+  }
+  return ops;
+}
+
+}  // namespace starfold
