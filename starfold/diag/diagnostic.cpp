@@ -23,7 +23,16 @@ void Diagnostics::report(Diagnostic diagnostic) {
     return item.code == diagnostic.code && item.primary.span == diagnostic.primary.span;
   });
   if (is_error) ++errors_;
-  if (!repeated && !full()) items_.push_back(std::move(diagnostic));
+  if (repeated) return;
+  if (full()) {
+    ++dropped_;
+    const auto warning = std::find_if(items_.begin(), items_.end(), [](const Diagnostic& item) {
+      return info(item.code).severity == Severity::warning;
+    });
+    if (!is_error || warning == items_.end()) return;
+    items_.erase(warning);
+  }
+  items_.push_back(std::move(diagnostic));
 }
 
 void Diagnostics::sort() {

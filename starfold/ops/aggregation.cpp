@@ -93,6 +93,8 @@ Op aggregation(std::string name, double (*fold)(std::span<const double>), Monoid
   op.type = aggregation_type;
   op.fold = fold;
   op.monoid = monoid;
+  const bool steps = op.name == "count" || op.name == "any" || op.name == "all" || op.name == "argmax";
+  op.flat = steps ? 1U : 0U;
   op.meaning = [fold](const Application& a) { return meaning::aggregate(fold, a); };
   return op;
 }

@@ -81,12 +81,14 @@ std::vector<Op> client_local_ops() {
   Op log_softmax = row("log_softmax", 1, "log_softmax[j](e)", "T -> T; j is not the star", "log(softmax[j](e)) without overflow",
                        along_axis_type, meaning::log_softmax);
   log_softmax.axes = Op::Axes::required;
-  return {
+  Op where = row("where", 3, "where(c, a, b)", "broadcast(c, a, b)", "a where c is not zero, else b", typing::broadcasting, meaning::where);
+  where.flat = 1U;  // in the condition
+  std::vector<Op> ops = {
       row("zeros_like", 1, "zeros_like(e)", "T -> T", "zeros in the shape of e", typing::unchanged, meaning::zeros_like),
       row("ones_like", 1, "ones_like(e)", "T -> T", "ones in the shape of e", typing::unchanged, meaning::ones_like),
       row("outer", 2, "outer(a, b)", "[p], [q] -> [p, q]; [*, p], [*, q] -> [*, p, q]", "all products of two vectors, per record",
           outer_type, meaning::outer),
-      row("where", 3, "where(c, a, b)", "broadcast(c, a, b)", "a where c is not zero, else b", typing::broadcasting, meaning::where),
+      std::move(where),
       row("clip", 3, "clip(e, lo, hi)", "broadcast(e, lo, hi)", "e moved into [lo, hi]", typing::broadcasting, meaning::clip),
       row("clip_norm", 2, "clip_norm(e, c)", "T, [] -> T", "each record scaled to Euclidean norm at most c", clip_norm_type,
           meaning::clip_norm),
@@ -96,6 +98,10 @@ std::vector<Op> client_local_ops() {
       row("stop_gradient", 1, "stop_gradient(e)", "T -> T", "e itself, constant for derivatives", typing::unchanged,
           [](const Application& a) { return std::vector<Tensor>{a.arg(0)}; }),
   };
+  for (Op& op : ops) {
+    if (op.name == "zeros_like" || op.name == "ones_like" || op.name == "one_hot" || op.name == "stop_gradient") op.flat = 1U;
+  }
+  return ops;
 }
 
 }  // namespace starfold

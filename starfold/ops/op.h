@@ -131,6 +131,10 @@ struct Op {
   double (*map2)(double, double) = nullptr;         // B, G: the scalar map
   double (*fold)(std::span<const double>) = nullptr;  // A: alpha_n, for every n including 0
   Monoid monoid = Monoid::none;                     // A: the merge along the record axis
+
+  // Whether small changes of operand i never change the result: its derivative is zero everywhere.
+  bool flat_in(std::size_t i) const { return i < 32 && (flat >> i & 1U) != 0; }
+  std::uint32_t flat = 0;  // one bit per operand
 };
 
 // An ordered set of primitives; names may repeat when the number of arguments tells them apart.

@@ -371,6 +371,10 @@ std::vector<Op> structure_ops() {
   Op records = row("records", Family::aggregation, 1, 1, "records(e)", "Fed -> []", "the number of records of e's record set",
                    records_type, meaning::records);
   records.monoid = Monoid::count;
+  records.flat = 1U;
+  Op lookup = row("[e]", Family::client_local, 2, 2, "table[e]", "[k, ...], T -> [T, ...]",
+                  "looks up a shared table with 1-based indices, per record where e is federated", lookup_type, meaning::lookup);
+  lookup.flat = 2U;  // in the indices
   return {
       std::move(permute),
       row("@", Family::matmul, 2, 2, "a @ b", "contracts the last axis of a with the first (vector) or second-to-last axis of b",
@@ -378,8 +382,7 @@ std::vector<Op> structure_ops() {
       std::move(records),
       row("[:]", Family::client_local, 1, 1, "e[:, 2], e[:, 2:4], e[:, new]", "per axis: kept, removed or shortened; the star only `:`",
           "picks along ordinary axes; positions count from 1, ranges include both ends", index_type, meaning::index),
-      row("[e]", Family::client_local, 2, 2, "table[e]", "[k, ...], T -> [T, ...]",
-          "looks up a shared table with 1-based indices, per record where e is federated", lookup_type, meaning::lookup),
+      std::move(lookup),
       std::move(concat),
       row("[,]", Family::client_local, 1, -1, "[a, b, c]", "n values of type T -> [n, T]",
           "a vector, matrix or stack of equal shapes", stack_type, meaning::stack),

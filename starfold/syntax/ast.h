@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -145,6 +146,9 @@ struct File {
   std::uint32_t id = 0;
   Block items;
   std::vector<Comment> comments;
+  bool damaged = false;  // some of the text could not be read
+  // Names in what could not be read: nothing is known about them, so nothing is said about them.
+  std::set<std::string, std::less<>> lost;
 };
 
 }  // namespace starfold::ast
