@@ -48,7 +48,8 @@ std::string type_table(const Compilation& compiled) {
   }
   std::string text;
   for (const Row& row : rows) {
-    text += fmt::format("{:<{}}  {:<{}}  {:>{}}\n", row.name, name_width, row.type, type_width, row.line, line_width);
+    text += fmt::format("{:<{}}  {:<{}}  {:>{}}\n", row.name, name_width, row.type, type_width,
+                        row.line, line_width);
   }
   return rows.size() == 1 ? "" : text;
 }
@@ -56,7 +57,9 @@ std::string type_table(const Compilation& compiled) {
 nlohmann::ordered_json as_json(const Compilation& compiled) {
   nlohmann::ordered_json types = nlohmann::ordered_json::array();
   for (const ir::NameType& row : compiled.program.name_types) {
-    types.push_back({{"name", row.name}, {"type", row.type.to_string()}, {"line", line_of(compiled, row.span)}});
+    types.push_back({{"name", row.name},
+                     {"type", row.type.to_string()},
+                     {"line", line_of(compiled, row.span)}});
   }
   nlohmann::ordered_json out;
   out["ok"] = compiled.ok();
@@ -86,9 +89,13 @@ int check(const CheckArguments& arguments) {
 
 Command check_command(CLI::App& app) {
   auto arguments = std::make_shared<CheckArguments>();
-  CLI::App* command = app.add_subcommand("check", "Type a program and show what would leave each client");
-  command->add_option("FILE", arguments->file, "The program; - reads standard input")->required()->type_name("");
-  command->add_flag("--base", arguments->base, "Also reject what lies outside the paper's base signature");
+  CLI::App* command =
+      app.add_subcommand("check", "Type a program and show what would leave each client");
+  command->add_option("FILE", arguments->file, "The program; - reads standard input")
+      ->required()
+      ->type_name("");
+  command->add_flag("--base", arguments->base,
+                    "Also reject what lies outside the paper's base signature");
   command->add_flag("--json", arguments->json, "One JSON object on standard output");
   return {command, [arguments] { return check(*arguments); }};
 }

@@ -85,8 +85,8 @@ bool replace_file(const std::string& path, std::string_view text) {
   std::string fresh = target.string() + ".XXXXXX";
   const Descriptor file{::mkstemp(fresh.data())};
   const bool written = file.number >= 0 && write_all(file.number, text) &&
-                       ::fchmod(file.number, before.st_mode & 07777) == 0 && ::fsync(file.number) == 0 &&
-                       ::rename(fresh.c_str(), target.c_str()) == 0;
+                       ::fchmod(file.number, before.st_mode & 07777) == 0 &&
+                       ::fsync(file.number) == 0 && ::rename(fresh.c_str(), target.c_str()) == 0;
   if (written) return true;
   const int reason = errno;
   if (file.number >= 0) ::unlink(fresh.c_str());
@@ -95,12 +95,15 @@ bool replace_file(const std::string& path, std::string_view text) {
 }
 
 void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && errno != EPIPE) output_failed = true;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && errno != EPIPE)
+    output_failed = true;
 }
 
 void print_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
-void complain(std::string_view message) { print_error(fmt::format("starfold: {}\n", printable(message))); }
+void complain(std::string_view message) {
+  print_error(fmt::format("starfold: {}\n", printable(message)));
+}
 
 bool finish_output() {
   if (std::fflush(stdout) != 0 && errno != EPIPE) output_failed = true;
@@ -111,7 +114,8 @@ bool finish_output() {
 void print_diagnostics(const Diagnostics& diagnostics, const SourceMap& sources) {
   const bool color = ::isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   print_error(render_text(diagnostics, sources, color));
-  if (diagnostics.dropped() > 0) print_error(fmt::format("\n... and {} more\n", diagnostics.dropped()));
+  if (diagnostics.dropped() > 0)
+    print_error(fmt::format("\n... and {} more\n", diagnostics.dropped()));
 }
 
 std::string shown_name(const std::string& path) { return path == "-" ? "standard input" : path; }

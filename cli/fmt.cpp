@@ -46,13 +46,17 @@ int format_file(const std::string& path, bool check) {
 Command fmt_command(CLI::App& app) {
   auto arguments = std::make_shared<FmtArguments>();
   CLI::App* command = app.add_subcommand("fmt", "Lay out programs in the one canonical way");
-  command->add_option("FILE", arguments->files, "Programs to rewrite; - reads standard input and writes standard output")
+  command
+      ->add_option("FILE", arguments->files,
+                   "Programs to rewrite; - reads standard input and writes standard output")
       ->required()
       ->type_name("");
-  command->add_flag("--check", arguments->check, "Rewrite nothing; exit with 1 when a file is laid out differently");
+  command->add_flag("--check", arguments->check,
+                    "Rewrite nothing; exit with 1 when a file is laid out differently");
   return {command, [arguments] {
             int code = Exit::done;
-            for (const std::string& file : arguments->files) code = std::max(code, format_file(file, arguments->check));
+            for (const std::string& file : arguments->files)
+              code = std::max(code, format_file(file, arguments->check));
             return code;
           }};
 }

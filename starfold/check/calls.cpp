@@ -6,6 +6,7 @@
 
 #include "starfold/base/suggest.h"
 #include "starfold/check/checker.h"
+#include "starfold/check/walk.h"
 
 namespace starfold {
 
@@ -76,9 +77,9 @@ Value Checker::call_of_module(const ast::Expr& expr) {
           {expr.text_span, "not defined there"},
           {},
           "",
-          !suggestion.empty()                       ? fmt::format("did you mean `{}.{}`?", module, suggestion)
+          !suggestion.empty() ? fmt::format("did you mean `{}.{}`?", module, suggestion)
           : list.empty() || list.size() > 100 ? ""
-                                                    : fmt::format("it has: {}", list)});
+                                              : fmt::format("it has: {}", list)});
   return {};
 }
 
@@ -114,9 +115,61 @@ std::optional<std::vector<WrittenAxis>> Checker::written_axes(const ast::Expr& e
   return axes;
 }
 
+namespace {
+
+// Names that other languages have for what is here under another.
+constexpr std::pair<std::string_view, std::string_view> elsewhere[] = {
+    {"avg", "mean[axes](e)"},
+    {"average", "mean[axes](e)"},
+    {"sd", "std[axes](e)"},
+    {"stdev", "std[axes](e)"},
+    {"variance", "var[axes](e)"},
+    {"ln", "log(e)"},
+    {"pow", "a ^ b"},
+    {"power", "a ^ b"},
+    {"dot", "a @ b"},
+    {"matmul", "a @ b"},
+    {"crossprod", "a' @ b"},
+    {"transpose", "e'"},
+    {"t", "e'"},
+    {"len", "records(e)"},
+    {"length", "records(e)"},
+    {"nrow", "records(e)"},
+    {"inverse", "inv(a)"},
+    {"identity", "eye(n)"},
+    {"cbind", "concat[2](a, b)"},
+    {"hstack", "concat[2](a, b)"},
+    {"concatenate", "concat[j](a, b)"},
+    {"ifelse", "where(c, a, b)"},
+    {"maximum", "max(a, b)"},
+    {"minimum", "min(a, b)"},
+    {"gradient", "grad(e, v)"},
+    {"logistic", "sigmoid(e)"},
+    {"expit", "sigmoid(e)"},
+    {"product", "prod[axes](e)"},
+    {"trace", "trace_of(a)"},
+    {"randn", "normal(seed, sizes...)"},
+    {"rand", "uniform(seed, sizes...)"},
+    {"pnorm", "normal_cdf(x)"},
+    {"qnorm", "normal_quantile(p)"},
+};
+
+}  // namespace
+
 Value Checker::fail_no_operation(const ast::Expr& expr) {
   use_arguments(expr);
   if (is_lost(expr.text)) return {};
+  const auto* known = std::find_if(std::begin(elsewhere), std::end(elsewhere),
+                                   [&](const auto& row) { return row.first == expr.text; });
+  if (known != std::end(elsewhere)) {
+    report({Code::UnknownFunction,
+            fmt::format("there is no operation or function named `{}`", expr.text),
+            {expr.text_span, "not defined"},
+            {},
+            "",
+            fmt::format("write `{}`", known->second)});
+    return {};
+  }
   std::vector<std::string> names;
   for (const auto& op : options_.signature->ops()) names.push_back(op->name);
   for (const auto& [name, function] : frame().module->functions) names.push_back(name);
@@ -126,7 +179,8 @@ Value Checker::fail_no_operation(const ast::Expr& expr) {
           {expr.text_span, "not defined"},
           {},
           "",
-          suggestion.empty() ? "`starfold ops` lists all operations" : fmt::format("did you mean `{}`?", suggestion)});
+          suggestion.empty() ? "`starfold ops` lists all operations"
+                             : fmt::format("did you mean `{}`?", suggestion)});
   return {};
 }
 
@@ -146,22 +200,26 @@ Value Checker::fail_arity(const ast::Expr& expr) {
     if (op->max_args < 0) arity = fmt::format("at least {}", op->min_args);
     if (op->max_args > op->min_args) arity = fmt::format("{} to {}", op->min_args, op->max_args);
     several = several || op->max_args != 1;
-    arities = arities.empty() ? arity : fmt::format("{} or {}", std::min(arities, arity), std::max(arities, arity));
+    arities = arities.empty()
+                  ? arity
+                  : fmt::format("{} or {}", std::min(arities, arity), std::max(arities, arity));
     surfaces += (surfaces.empty() ? "`" : " or `") + op->surface + "`";
   }
   if (fitting != nullptr) {
     const bool missing = fitting->axes == Op::Axes::required;
     report({Code::InvalidAxes,
             missing ? fmt::format("`{}` needs its axes", expr.text)
-                    : fmt::format("`{}` of {} argument{} takes no axes", expr.text, given, given == 1 ? "" : "s"),
+                    : fmt::format("`{}` of {} argument{} takes no axes", expr.text, given,
+                                  given == 1 ? "" : "s"),
             {expr.text_span, missing ? "no axes are written" : "axes are written"},
             {},
             "",
-            fmt::format("write `{}`", fitting->surface)});
+            fmt::format("write `{}`", fitting->surface.substr(0, fitting->surface.find(", e'")))});
     return {};
   }
   report({Code::WrongArity,
-          fmt::format("`{}` takes {} argument{}, not {}", expr.text, arities, several ? "s" : "", given),
+          fmt::format("`{}` takes {} argument{}, not {}", expr.text, arities, several ? "s" : "",
+                      given),
           {expr.span, fmt::format("{} argument{}", given, given == 1 ? "" : "s")},
           {},
           "",
@@ -170,22 +228,29 @@ Value Checker::fail_arity(const ast::Expr& expr) {
 }
 
 std::optional<Size> Checker::size_argument(const ast::Expr& expr, const Op& op) {
-  const bool counts_records = expr.kind == ast::ExprKind::call && !expr.module &&
-                              (expr.text == "records" || expr.text == "count");
-  if (!counts_records) return positive_size(expr);
-  use_arguments(expr);
+  const ast::Expr* counting = nullptr;
+  walk(expr, [&](const ast::Expr& part) {
+    const bool counts = part.kind == ast::ExprKind::call && !part.module &&
+                        (part.text == "records" || part.text == "count");
+    if (counts && counting == nullptr) counting = &part;
+  });
+  if (counting == nullptr) return positive_size(expr);
+  use_arguments(*counting);
   report({op.name == "reshape" ? Code::StarReshaped : Code::NotASize,
-          op.name == "reshape" ? "the record axis cannot be reshaped" : "the number of records is not a size",
-          {expr.span, "differs between clients, and is known only during the run"},
+          op.name == "reshape" ? "the record axis cannot be reshaped"
+                               : "the number of records is not a size",
+          {counting->span, "differs between clients, and is known only during the run"},
           {},
           "shapes are fixed before anything runs",
-          op.name == "reshape" ? "write the sizes of the ordinary axes only; the record axis stays where it is"
-                               : "use `zeros_like(e)` or `ones_like(e)` for a value per record"});
+          op.name == "reshape"
+              ? "write the sizes of the ordinary axes only; the record axis stays where it is"
+              : "use `zeros_like(e)` or `ones_like(e)` for a value per record"});
   return std::nullopt;
 }
 
 Value Checker::call_operation(const ast::Expr& expr) {
-  const Op* op = options_.signature->find(expr.text, static_cast<int>(expr.args.size()), expr.has_subscripts);
+  const Op* op =
+      options_.signature->find(expr.text, static_cast<int>(expr.args.size()), expr.has_subscripts);
   if (op == nullptr) return fail_arity(expr);
   if (op->family == Family::differentiation) return derivative(expr, *op);
 
@@ -207,7 +272,8 @@ Value Checker::call_operation(const ast::Expr& expr) {
   if (!ok) return {};
   std::vector<const ast::Expr*> written;
   for (std::size_t i = 0; i < values; ++i) written.push_back(expr.args[i].get());
-  return apply({*op, std::move(*args), std::move(written), expr.span, std::move(attrs), std::move(axes)});
+  return apply(
+      {*op, std::move(*args), std::move(written), expr.span, std::move(attrs), std::move(axes)});
 }
 
 namespace {
@@ -237,7 +303,8 @@ bool varies_with(const ir::Program& program, ir::NodeId node, ir::NodeId on) {
 }  // namespace
 
 // The node of the name a derivative is taken by.
-std::optional<ir::NodeId> Checker::derivative_variable(const ast::Expr& call, const ast::Expr& variable) {
+std::optional<ir::NodeId> Checker::derivative_variable(const ast::Expr& call,
+                                                       const ast::Expr& variable) {
   const bool is_name = variable.kind == ast::ExprKind::name;
   Binding* binding = is_name ? find(variable.text) : nullptr;
   if (binding != nullptr && binding->kind == Binding::Kind::broken) return std::nullopt;
@@ -251,11 +318,14 @@ std::optional<ir::NodeId> Checker::derivative_variable(const ast::Expr& call, co
   }
   if (!is_name && expression(variable).empty()) return std::nullopt;
   report({Code::NotDifferentiableVariable,
-          fmt::format("`{}` needs the name of a shared value, not `{}`", call.text, text(variable.span)),
+          fmt::format("`{}` needs the name of a shared value, not `{}`", call.text,
+                      text(variable.span)),
           {variable.span, is_name ? "a size is a fixed number" : "not a name"},
           {},
           "a derivative is taken with respect to a named input, state or let",
-          is_name ? "" : fmt::format("name it with `let v = {}`, and use `v` in what is differentiated", text(variable.span))});
+          is_name ? ""
+                  : fmt::format("name it with `let v = {}`, and use `v` in what is differentiated",
+                                text(variable.span))});
   return std::nullopt;
 }
 
@@ -270,7 +340,8 @@ Value Checker::derivative(const ast::Expr& expr, const Op& op) {
             fmt::format("this derivative by `{}` is zero everywhere", expr.args[1]->text),
             {expr.args[0]->span, fmt::format("does not change with `{}`", expr.args[1]->text)},
             {},
-            "steps such as `floor` and comparisons, and what `stop_gradient` holds fixed, have derivative zero",
+            "steps such as `floor` and comparisons, and what `stop_gradient` holds fixed, have "
+            "derivative zero",
             fmt::format("differentiate something that is computed from `{}`", expr.args[1]->text)});
   }
   return value;

@@ -54,12 +54,14 @@ ir::Program Checker::run(const ast::File& file) {
   close_scope();
   frames_.pop_back();
   diagnostics_.sort();
-  std::stable_sort(program_.name_types.begin(), program_.name_types.end(),
-                   [](const ir::NameType& a, const ir::NameType& b) { return a.span.begin < b.span.begin; });
+  std::stable_sort(
+      program_.name_types.begin(), program_.name_types.end(),
+      [](const ir::NameType& a, const ir::NameType& b) { return a.span.begin < b.span.begin; });
   return std::move(program_);
 }
 
-ir::Program check(SourceMap& sources, const ast::File& file, const CheckOptions& options, Diagnostics& diagnostics) {
+ir::Program check(SourceMap& sources, const ast::File& file, const CheckOptions& options,
+                  Diagnostics& diagnostics) {
   return Checker(sources, options, diagnostics).run(file);
 }
 

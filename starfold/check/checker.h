@@ -53,7 +53,7 @@ struct Frame {
   Module* module = nullptr;
   std::vector<Scope> scopes;
   bool function = false;
-  Sizes sizes;                                                  // a function's own sizes at this call
+  Sizes sizes;  // a function's own sizes at this call
   std::map<std::string, std::string, std::less<>> record_sets;  // and its record sets
   const Names* variables = nullptr;                             // names to differentiate by
   Span call;                                                    // where it was called
@@ -111,14 +111,14 @@ class Checker {
   std::optional<Type> type_of(const ast::TypeExpr& written, TypeUse use);
   std::optional<Dim> dim_of(const ast::Dim& written, TypeUse use);
   // The size an expression stands for; nullopt when it is none (reported if `report`).
-  std::optional<Size> size_of(const ast::Expr& expr, bool report, TypeUse use = TypeUse::annotation);
+  std::optional<Size> size_of(const ast::Expr& expr, bool report,
+                              TypeUse use = TypeUse::annotation);
   std::optional<Size> size_of_name(const ast::Expr& expr, bool report, TypeUse use);
   std::optional<Size> size_of_operator(const ast::Expr& expr, bool report, TypeUse use);
   std::optional<Size> fail_size(const ast::Expr& expr, bool report, const char* label);
   std::optional<Size> positive_size(const ast::Expr& expr);
   bool check_positive(const Size& size, Span span);
-  bool check_declared(const ast::TypeExpr& written, const Type& actual,
-                      const ast::Expr& value);
+  bool check_declared(const ast::TypeExpr& written, const Type& actual, const ast::Expr& value);
 
   // expressions.cpp
   Value expression(const ast::Expr& expr);
@@ -200,12 +200,12 @@ class Checker {
   std::map<std::string, int, std::less<>> traces_;        // names and how often they are taken
   std::map<std::string, Span, std::less<>> outputs_;
   std::uint32_t next_variable_ = 0;
-  bool defining_ = false;           // inside the check of a definition, not of a call
-  std::size_t definition_at_ = 0;   // the frame of that definition; 0 when there is none
-  int depth_ = 0;                   // of expressions within expressions and calls
+  bool defining_ = false;          // inside the check of a definition, not of a call
+  std::size_t definition_at_ = 0;  // the frame of that definition; 0 when there is none
+  int depth_ = 0;                  // of expressions within expressions and calls
   std::size_t inlined_calls_ = 0;
   std::size_t inlined_expressions_ = 0;
-  bool outgrown_ = false;           // a limit was reported
+  bool outgrown_ = false;  // a limit was reported
 };
 
 // Functions written out may not outgrow these: a chain of calls can be exponential.

@@ -5,6 +5,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/check/checker.h"
+#include "starfold/ops/typing.h"
 
 namespace starfold {
 
@@ -35,7 +36,8 @@ void Checker::report(Diagnostic diagnostic) {
     const Span innermost = frame().call;
     const Span outermost = frames_[std::min(definition_at_ + 1, frames_.size() - 1)].call;
     diagnostic.others.push_back({innermost, "in this call"});
-    if (!(outermost == innermost)) diagnostic.others.push_back({outermost, "reached from this call"});
+    if (!(outermost == innermost))
+      diagnostic.others.push_back({outermost, "reached from this call"});
   }
   diagnostics_.report(std::move(diagnostic));
 }
@@ -109,7 +111,8 @@ std::optional<ir::NodeId> Checker::single(const ast::Expr& expr) {
   return std::nullopt;
 }
 
-std::optional<std::vector<ir::NodeId>> Checker::singles(const std::vector<ast::ExprPtr>& args, std::size_t count) {
+std::optional<std::vector<ir::NodeId>> Checker::singles(const std::vector<ast::ExprPtr>& args,
+                                                        std::size_t count) {
   std::vector<ir::NodeId> nodes;
   bool ok = true;
   for (std::size_t i = 0; i < count && i < args.size(); ++i) {
@@ -129,8 +132,8 @@ std::optional<ir::NodeId> Checker::shared_scalar(const ast::Expr& expr, const ch
           {expr.span, fmt::format("this is {}", actual.to_string())},
           {},
           "",
-          actual.federated() ? fmt::format("fold it first, for example `mean[*]({})`", text(expr.span))
-                             : fmt::format("fold it first, for example `max({})`", text(expr.span))});
+          fmt::format("fold it first, for example: {}",
+                      typing::fold_to_number(actual, text(expr.span)))});
   return std::nullopt;
 }
 
@@ -153,7 +156,8 @@ Value Checker::name(const ast::Expr& expr) {
     return {};
   }
   // A size used as a shared scalar.
-  if (size->is_constant()) return {constant(Tensor::scalar(static_cast<double>(size->constant())), expr.span)};
+  if (size->is_constant())
+    return {constant(Tensor::scalar(static_cast<double>(size->constant())), expr.span)};
   ir::Node node = make_node(ir::Kind::size, Type::scalar(), expr.span);
   node.size = *size;
   return {program_.graph.add(std::move(node))};
@@ -166,14 +170,18 @@ Value Checker::unary(const ast::Expr& expr) {
   if (expr.text == "-" && node.kind == ir::Kind::constant && node.type().is_scalar()) {
     return {constant(Tensor::scalar(-node.value.item()), expr.span)};
   }
-  return apply({*options_.signature->find(expr.text, 1, false), {*operand}, {expr.args[0].get()}, expr.span});
+  return apply({*options_.signature->find(expr.text, 1, false),
+                {*operand},
+                {expr.args[0].get()},
+                expr.span});
 }
 
 namespace {
 
 // Whether a literal is made of numbers only, nested no deeper than a value can be.
 bool is_literal(const ast::Expr& expr, std::size_t depth = 0) {
-  if (expr.kind == ast::ExprKind::unary && expr.text == "-") return expr.args[0]->kind == ast::ExprKind::number;
+  if (expr.kind == ast::ExprKind::unary && expr.text == "-")
+    return expr.args[0]->kind == ast::ExprKind::number;
   if (expr.kind != ast::ExprKind::list) return expr.kind == ast::ExprKind::number;
   if (depth > max_rank) return false;
   return std::all_of(expr.args.begin(), expr.args.end(),
@@ -213,7 +221,8 @@ Value Checker::list(const ast::Expr& expr) {
   }
   std::optional<std::vector<ir::NodeId>> args = singles(expr.args, expr.args.size());
   if (!args) return {};
-  return apply({*options_.signature->find("[,]"), std::move(*args), pointers(expr.args), expr.span});
+  return apply(
+      {*options_.signature->find("[,]"), std::move(*args), pointers(expr.args), expr.span});
 }
 
 Value Checker::transpose(const ast::Expr& expr) {
@@ -221,25 +230,33 @@ Value Checker::transpose(const ast::Expr& expr) {
   if (!operand) return {};
   const Type& of = type(*operand);
   if (of.rank() != 2) {
-    report({Code::WrongRank,
-            fmt::format("`'` transposes a matrix, not {}", of.to_string()),
-            {expr.span, fmt::format("{} has {}", of.to_string(), of.rank() == 1 ? "one axis" : fmt::format("{} axes", of.rank()))},
-            {},
-            "",
-            of.rank() == 1   ? "`@` takes vectors on either side as they are"
-            : of.rank() == 0 ? "a number needs no transpose"
-                             : "use `permute[...]` to reorder more than two axes"});
+    report(
+        {Code::WrongRank,
+         fmt::format("`'` transposes a matrix, not {}", of.to_string()),
+         {expr.span, fmt::format("{} has {}", of.to_string(),
+                                 of.rank() == 1 ? "one axis" : fmt::format("{} axes", of.rank()))},
+         {},
+         "",
+         of.rank() == 1   ? "`@` takes vectors on either side as they are"
+         : of.rank() == 0 ? "a number needs no transpose"
+                          : "use `permute[...]` to reorder more than two axes"});
     return {};
   }
   std::vector<WrittenAxis> swapped(2);
   swapped[0].number = 2;
   swapped[1].number = 1;
-  return apply({*options_.signature->find("permute"), {*operand}, {expr.args[0].get()}, expr.span, {}, swapped});
+  return apply({*options_.signature->find("permute"),
+                {*operand},
+                {expr.args[0].get()},
+                expr.span,
+                {},
+                swapped});
 }
 
 // A position along an axis, known before the run.
 std::optional<Size> Checker::position(const ast::Expr& expr) {
-  if (expr.kind == ast::ExprKind::number || expr.kind == ast::ExprKind::invalid) return size_of(expr, true);
+  if (expr.kind == ast::ExprKind::number || expr.kind == ast::ExprKind::invalid)
+    return size_of(expr, true);
   if (std::optional<Size> size = size_of(expr, false)) return size;
   const std::optional<ir::NodeId> node = single(expr);
   if (!node) return std::nullopt;
@@ -248,7 +265,8 @@ std::optional<Size> Checker::position(const ast::Expr& expr) {
           {expr.span, fmt::format("a value: {}", type(*node).to_string())},
           {},
           "shapes are fixed before anything runs",
-          "write a whole number or a size; only `table[e]` looks up computed positions, with nothing else in the brackets"});
+          "write a whole number or a size; only `table[e]` looks up computed positions, with "
+          "nothing else in the brackets"});
   return std::nullopt;
 }
 
@@ -256,12 +274,15 @@ std::optional<Size> Checker::position(const ast::Expr& expr) {
 std::optional<Slice> Checker::slice_of(const ast::Subscript& subscript, const Dim* dim) {
   Slice slice;
   if (subscript.kind == ast::Subscript::Kind::all) return slice;
-  slice.kind = subscript.kind == ast::Subscript::Kind::index ? Slice::Kind::index : Slice::Kind::range;
+  slice.kind =
+      subscript.kind == ast::Subscript::Kind::index ? Slice::Kind::index : Slice::Kind::range;
   std::optional<Size> first = Size(1);
   if (subscript.first) first = position(*subscript.first);
   std::optional<Size> last = first;
-  if (slice.kind == Slice::Kind::range) last = subscript.last ? position(*subscript.last) : std::optional(Size(1));
-  if (slice.kind == Slice::Kind::range && !subscript.last && dim != nullptr && !dim->star) last = dim->size;
+  if (slice.kind == Slice::Kind::range)
+    last = subscript.last ? position(*subscript.last) : std::optional(Size(1));
+  if (slice.kind == Slice::Kind::range && !subscript.last && dim != nullptr && !dim->star)
+    last = dim->size;
   if (!first || !last) return std::nullopt;
   slice.first = *first;
   slice.last = *last;
@@ -276,7 +297,10 @@ Value Checker::index(const ast::Expr& expr) {
   if (computed) {
     const std::optional<ir::NodeId> indices = single(*only.first);
     if (!operand || !indices) return {};
-    return apply({*options_.signature->find("[e]"), {*operand, *indices}, {expr.args[0].get(), only.first.get()}, expr.span});
+    return apply({*options_.signature->find("[e]"),
+                  {*operand, *indices},
+                  {expr.args[0].get(), only.first.get()},
+                  expr.span});
   }
   Attrs attrs;
   std::vector<Span> spans;
@@ -305,7 +329,12 @@ Value Checker::index(const ast::Expr& expr) {
     if (slice) attrs.slices.push_back(*slice);
   }
   if (!operand || !ok) return {};
-  return apply({*options_.signature->find("[:]"), {*operand}, {expr.args[0].get()}, expr.span, std::move(attrs), std::nullopt,
+  return apply({*options_.signature->find("[:]"),
+                {*operand},
+                {expr.args[0].get()},
+                expr.span,
+                std::move(attrs),
+                std::nullopt,
                 std::move(spans)});
 }
 
@@ -325,7 +354,9 @@ bool Checker::check_ranks(const std::vector<Type>& types, Span span) {
 
 Value Checker::apply(Application a) {
   Diagnostics found;
-  TypeQuery query{a.op, {}, {}, {}, std::move(a.axes), std::move(a.slice_spans), a.span, std::move(a.attrs), found, {}};
+  TypeQuery query{
+      a.op,  {}, {}, {}, std::move(a.axes), std::move(a.slice_spans), a.span, std::move(a.attrs),
+      found, {}};
   for (std::size_t i = 0; i < a.args.size(); ++i) {
     query.args.push_back(type(a.args[i]));
     query.arg_spans.push_back(a.written[i]->span);
@@ -345,8 +376,8 @@ Value Checker::apply(Application a) {
 
   // The exposure discipline (prop:exposure-discipline), whatever a row may say: only a record-axis
   // aggregation or a contraction of stars makes a shared value from a federated one.
-  const bool takes_federated =
-      std::any_of(query.args.begin(), query.args.end(), [](const Type& t) { return t.federated(); });
+  const bool takes_federated = std::any_of(query.args.begin(), query.args.end(),
+                                           [](const Type& t) { return t.federated(); });
   if (takes_federated && a.op.family != Family::aggregation && a.op.family != Family::matmul &&
       !types->front().federated()) {
     throw Bug("the typing rule of " + a.op.name + " drops the record axis");

@@ -21,7 +21,8 @@ std::vector<Function*> in_order(Module& module) {
   for (const ast::Stmt& stmt : module.file->items) {
     const auto* fn = std::get_if<ast::Fn>(&stmt.node);
     const auto found = fn ? module.functions.find(fn->name.text) : module.functions.end();
-    if (found != module.functions.end() && found->second.fn == fn) functions.push_back(&found->second);
+    if (found != module.functions.end() && found->second.fn == fn)
+      functions.push_back(&found->second);
   }
   return functions;
 }
@@ -89,8 +90,9 @@ void Checker::load_import(Module& module, const ast::Import& import) {
     std::string way;
     for (auto at = open; at != importing_.end(); ++at) way += *at + " imports ";
     report({Code::ImportCycle,
-            circle ? fmt::format("modules import each other in a circle: {}{}", way, name)
-                   : fmt::format("more than {} modules import each other in a row", max_import_depth),
+            circle
+                ? fmt::format("modules import each other in a circle: {}{}", way, name)
+                : fmt::format("more than {} modules import each other in a row", max_import_depth),
             {import.module.span, circle ? "this import closes the circle" : "one too many"},
             {},
             "a module is complete before the one that imports it",
@@ -119,7 +121,8 @@ void Checker::load_import(Module& module, const ast::Import& import) {
     }
     report({Code::UnknownModule,
             fmt::format("there is no module named `{}`", name),
-            {import.module.span, fmt::format("no file {}.fold beside the program, and none in the library", name)},
+            {import.module.span,
+             fmt::format("no file {}.fold beside the program, and none in the library", name)},
             {},
             "",
             !suggestion.empty() ? fmt::format("did you mean `{}`?", suggestion)
@@ -130,7 +133,8 @@ void Checker::load_import(Module& module, const ast::Import& import) {
   }
   auto imported = std::make_unique<Module>();
   imported->name = name;
-  imported->owned = parse(sources_, sources_.add(found->first, std::move(found->second)), diagnostics_);
+  imported->owned =
+      parse(sources_, sources_.add(found->first, std::move(found->second)), diagnostics_);
   imported->file = &imported->owned;
   Module* raw = imported.get();
   modules_.emplace(name, std::move(imported));
@@ -173,14 +177,16 @@ void Checker::find_recursion(Module& module) {
         continue;
       }
       if (color[called] != 1) continue;
-      auto at = std::find_if(path.begin(), path.end(), [&](const Step& s) { return s.function == called; });
+      auto at = std::find_if(path.begin(), path.end(),
+                             [&](const Step& s) { return s.function == called; });
       // A second call in the same circle is the same mistake.
       if (std::all_of(at, path.end(), [](const Step& s) { return s.function->broken; })) continue;
       for (; at != path.end(); ++at) at->function->broken = true;
       const bool itself = called == step.function;
       report({Code::Recursion,
               itself ? fmt::format("`{}` calls itself", call->text)
-                     : fmt::format("`{}` calls itself through `{}`", call->text, step.function->fn->name.text),
+                     : fmt::format("`{}` calls itself through `{}`", call->text,
+                                   step.function->fn->name.text),
               {call->span, "a recursive call"},
               {{called->fn->name.span, "defined here"}},
               "functions are written out where they are called, and this one would never end",
@@ -263,7 +269,8 @@ void Checker::parameters(Function& function) {
       ir::Node node = make_node(ir::Kind::input, *type, param.name.span);
       node.index = static_cast<std::uint32_t>(program_.inputs.size());
       binding.node = program_.graph.add(std::move(node));
-      program_.inputs.push_back({param.name.text, *type, binding.node, ir::no_node, param.name.span});
+      program_.inputs.push_back(
+          {param.name.text, *type, binding.node, ir::no_node, param.name.span});
       function.params.push_back(*type);
     }
     define(param.name, binding);

@@ -54,7 +54,8 @@ bool Checker::define(const ast::Name& name, Binding binding) {
     what = "is already the name of a module";
   }
   if (other) {
-    const bool state = existing != scope().names.end() && existing->second.kind == Binding::Kind::state;
+    const bool state =
+        existing != scope().names.end() && existing->second.kind == Binding::Kind::state;
     std::vector<Label> others;
     if (!(other->span == name.span)) others.push_back(*other);
     report({Code::Redefinition,
@@ -62,7 +63,8 @@ bool Checker::define(const ast::Name& name, Binding binding) {
             {name.span, "defined again"},
             std::move(others),
             "a name keeps its meaning within a scope",
-            state ? fmt::format("to give the state a new value write `{} <- ...` inside repeat", name.text)
+            state ? fmt::format("to give the state a new value write `{} <- ...` inside repeat",
+                                name.text)
                   : "choose another name"});
     return false;
   }
@@ -78,7 +80,8 @@ void Checker::define_broken(const ast::Name& name) {
 }
 
 void Checker::name_type(const ast::Name& name, const Type& type) {
-  if (!frame().function && name.text != "_") program_.name_types.push_back({name.text, type, name.span});
+  if (!frame().function && name.text != "_")
+    program_.name_types.push_back({name.text, type, name.span});
 }
 
 // A name that derivatives are taken by gets a node of its own: it must stay apart from equal values
@@ -95,7 +98,9 @@ ir::NodeId Checker::bind_variable(ir::NodeId node, const ast::Name& name) {
 }
 
 // Whether a name was lost with a statement that could not be read.
-bool Checker::is_lost(std::string_view name) const { return frame().module->file->lost.count(name) != 0; }
+bool Checker::is_lost(std::string_view name) const {
+  return frame().module->file->lost.count(name) != 0;
+}
 
 std::vector<std::string> Checker::visible_names() const {
   std::vector<std::string> names;
@@ -115,7 +120,9 @@ std::nullopt_t Checker::unknown_name(const std::string& text, Span span, const c
             {span, "defined outside the function"},
             {{outer->second, "defined here"}},
             "a function sees its parameters only, so that it means the same at every call",
-            fmt::format("add a parameter for `{}`", text)});
+            std::string_view(what) == "size"
+                ? fmt::format("add a parameter with an axis of size `{}`", text)
+                : fmt::format("add a parameter for `{}`", text)});
     return std::nullopt;
   }
   if (diagnostics_.full()) {  // looking for names alike takes time, and nobody would read them
@@ -140,8 +147,12 @@ std::nullopt_t Checker::unknown_name(const std::string& text, Span span, const c
   } else if (!suggestion.empty()) {
     help = fmt::format("did you mean `{}`?", suggestion);
   } else {
-    help = std::string_view(what) == "size" ? "a size is introduced by the type of an input, or by `size k = 3`"
-                                            : "define it first with `let`, or declare it as an `input`";
+    help = std::string_view(what) == "size"
+               ? "a size is introduced by the type of an input, or by `size k = 3`"
+           : std::string_view(what) == "state"
+               ? fmt::format("define it before the loop: `state {} = ...`", text)
+           : frame().function ? "define it first with `let`, or add a parameter"
+                              : "define it first with `let`, or declare it as an `input`";
   }
   report({Code::UnknownName,
           fmt::format("there is no {} named `{}`", what, text),

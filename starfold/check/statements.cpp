@@ -102,15 +102,18 @@ void Checker::let(const ast::Let& let) {
     for (std::size_t i = 0; i < value.size() && i < 4; ++i) {
       names += (names.empty() ? "" : ", ") + std::string(1, static_cast<char>('a' + i));
     }
-    report({several && !let.tuple ? Code::NotAValue : Code::TupleMismatch,
-            !several     ? fmt::format("one value is bound to {} names", let.names.size())
-            : !let.tuple ? fmt::format("{} results are bound to one name", value.size())
-                         : fmt::format("{} results are bound to {} name{}", value.size(), let.names.size(),
-                                       let.names.size() == 1 ? "" : "s"),
-            {let.value->span, several ? fmt::format("{} results", value.size()) : fmt::format("a single value: {}", type(value[0]).to_string())},
-            {},
-            "",
-            several ? fmt::format("give each result a name: `let ({}) = ...`", names) : "write `let name = ...`"});
+    report(
+        {several && !let.tuple ? Code::NotAValue : Code::TupleMismatch,
+         !several     ? fmt::format("one value is bound to {} names", let.names.size())
+         : !let.tuple ? fmt::format("{} results are bound to one name", value.size())
+                      : fmt::format("{} results are bound to {} name{}", value.size(),
+                                    let.names.size(), let.names.size() == 1 ? "" : "s"),
+         {let.value->span, several ? fmt::format("{} results", value.size())
+                                   : fmt::format("a single value: {}", type(value[0]).to_string())},
+         {},
+         "",
+         several ? fmt::format("give each result a name: `let ({}) = ...`", names)
+                 : "write `let name = ...`"});
     return all_broken();
   }
   if (let.type && !check_declared(*let.type, type(value[0]), *let.value)) return all_broken();
@@ -125,19 +128,23 @@ void Checker::let(const ast::Let& let) {
 void Checker::state(const ast::State& state) {
   const std::optional<ir::NodeId> value = single(*state.value);
   if (value && type(*value).federated()) {
-    report({Code::FederatedState,
-            "a federated value cannot be kept in a state",
-            {state.value->span, fmt::format("{} is split across clients by its record axis", type(*value).to_string())},
-            {},
-            "only shared values pass from one round to the next",
-            fmt::format("use `let` for a value per record, or fold the record axis first: sum[*]({})", text(state.value->span))});
+    report(
+        {Code::FederatedState,
+         "a federated value cannot be kept in a state",
+         {state.value->span,
+          fmt::format("{} is split across clients by its record axis", type(*value).to_string())},
+         {},
+         "only shared values pass from one round to the next",
+         fmt::format("use `let` for a value per record, or fold the record axis first: sum[*]({})",
+                     text(state.value->span))});
     return define_broken(state.name);
   }
   if (!value) {
     if (state.type) type_of(*state.type, TypeUse::annotation);
     return define_broken(state.name);
   }
-  if (state.type && !check_declared(*state.type, type(*value), *state.value)) return define_broken(state.name);
+  if (state.type && !check_declared(*state.type, type(*value), *state.value))
+    return define_broken(state.name);
   Binding binding;
   binding.kind = Binding::Kind::state;
   binding.node = bind_variable(*value, state.name);
@@ -159,7 +166,9 @@ void Checker::update(const ast::Update& update) {
             {update.name.span, "only a state can be updated"},
             {{binding->span, "defined here"}},
             "",
-            fmt::format("define it as `state {} = ...` before the loop, or bind the new value with `let`", name)});
+            fmt::format(
+                "define it as `state {} = ...` before the loop, or bind the new value with `let`",
+                name)});
     return;
   }
   if (current_loop() == ir::no_loop) {
@@ -177,24 +186,30 @@ void Checker::update(const ast::Update& update) {
   if (after.federated()) {
     report({Code::FederatedState,
             "a federated value cannot be kept in a state",
-            {update.value->span, fmt::format("{} is split across clients by its record axis", after.to_string())},
+            {update.value->span,
+             fmt::format("{} is split across clients by its record axis", after.to_string())},
             {{binding->span, fmt::format("the state is {}", before.to_string())}},
             "only shared values pass from one round to the next",
-            fmt::format("fold the record axis first, for example: sum[*]({})", text(update.value->span))});
+            fmt::format("fold the record axis first, for example: sum[*]({})",
+                        text(update.value->span))});
   } else if (!(after == before)) {
     report({Code::StateType,
-            fmt::format("the state `{}` is {}, but its new value is {}", name, before.to_string(), after.to_string()),
+            fmt::format("the state `{}` is {}, but its new value is {}", name, before.to_string(),
+                        after.to_string()),
             {update.value->span, fmt::format("this is {}", after.to_string())},
             {{binding->span, fmt::format("the state is {}", before.to_string())}},
             "a state keeps its type through all iterations",
-            before.rank() == after.rank() ? "" : "fold or index the new value, or give the state that type from the start"});
+            before.rank() == after.rank()
+                ? "values of changing shape are written as successive `let`s"
+                : "fold or index the new value, or give the state that type from the start"});
   } else {
     binding->node = bind_variable(*value, update.name);
   }
 }
 
 // Opens a loop: inside it each state that its body updates is a parameter. Returns their names.
-std::vector<std::string> Checker::open_loop(const ast::Repeat& repeat, ir::LoopId id, ir::Loop loop) {
+std::vector<std::string> Checker::open_loop(const ast::Repeat& repeat, ir::LoopId id,
+                                            ir::Loop loop) {
   std::vector<std::string> updated;
   Names seen;
   updated_states(repeat.body, updated, seen);
@@ -242,7 +257,8 @@ void Checker::repeat(const ast::Repeat& repeat, Span span) {
 }
 
 void Checker::until(const ast::Repeat& repeat, ir::LoopId loop) {
-  const std::optional<ir::NodeId> condition = shared_scalar(*repeat.until, "the condition of `until`");
+  const std::optional<ir::NodeId> condition =
+      shared_scalar(*repeat.until, "the condition of `until`");
   if (!condition) return;
   program_.loops[loop].until = *condition;
   if (!says_warnings() || diagnostics_.has_errors()) return;
@@ -326,7 +342,8 @@ void Checker::output(const ast::Output& output) {
   if (type(*value).federated()) {
     report({Code::FederatedOutput,
             "a federated value cannot be an output",
-            {span, fmt::format("{} is split across clients by its record axis", type(*value).to_string())},
+            {span, fmt::format("{} is split across clients by its record axis",
+                               type(*value).to_string())},
             {},
             "",
             fmt::format("fold the record axis first, for example: output {} = sum[*]({})",

@@ -13,8 +13,9 @@ std::string help_for_declared(const Type& declared, const Type& actual, const st
   if (declared.federated() || actual.federated()) {
     return declared.federated() == actual.federated()
                ? ""
-               : (actual.federated() ? "fold the record axis first, for example with `sum[*]`"
-                                     : "a shared value is not split across clients: leave the star out");
+               : (actual.federated()
+                      ? "fold the record axis first, for example with `sum[*]`"
+                      : "a shared value is not split across clients: leave the star out");
   }
   if (actual.is_scalar() && value.size() < 20) {
     std::string sizes;
@@ -95,7 +96,8 @@ std::optional<Size> Checker::size_of_name(const ast::Expr& expr, bool report_it,
   if (frame().function && frame().module->name.empty()) {
     const auto& outermost = frames_.front().scopes.front().names;
     const auto found = outermost.find(expr.text);
-    if (found != outermost.end() && found->second.kind == Binding::Kind::size) return found->second.size;
+    if (found != outermost.end() && found->second.kind == Binding::Kind::size)
+      return found->second.size;
   }
   if (use == TypeUse::input) {
     Binding binding;
@@ -140,7 +142,8 @@ std::optional<Size> Checker::size_of_operator(const ast::Expr& expr, bool report
     result = Size(1);
     for (std::int64_t i = 0; i < b->constant() && result; ++i) result = multiply(*result, *a);
   }
-  return result ? result : fail_size(expr, report_it, "too large a number, or too long a polynomial");
+  return result ? result
+                : fail_size(expr, report_it, "too large a number, or too long a polynomial");
 }
 
 std::optional<Size> Checker::size_of(const ast::Expr& expr, bool report_it, TypeUse use) {
@@ -172,11 +175,13 @@ std::optional<Size> Checker::positive_size(const ast::Expr& expr) {
   return size && check_positive(*size, expr.span) ? size : std::nullopt;
 }
 
-bool Checker::check_declared(const ast::TypeExpr& written, const Type& actual, const ast::Expr& value) {
+bool Checker::check_declared(const ast::TypeExpr& written, const Type& actual,
+                             const ast::Expr& value) {
   const std::optional<Type> declared = type_of(written, TypeUse::annotation);
   if (!declared || *declared == actual) return true;
   report({Code::DeclaredType,
-          fmt::format("the value is {}, but {} is declared", actual.to_string(), declared->to_string()),
+          fmt::format("the value is {}, but {} is declared", actual.to_string(),
+                      declared->to_string()),
           {value.span, fmt::format("this is {}", actual.to_string())},
           {{written.span, fmt::format("{} is declared here", declared->to_string())}},
           "",

@@ -7,7 +7,8 @@ namespace starfold {
 
 const std::vector<CodeInfo>& all_codes() {
   static const std::vector<CodeInfo> rows = {
-#define STARFOLD_CODE(code, severity, name, meaning) {Code::name, #code, Severity::severity, meaning},
+#define STARFOLD_CODE(code, severity, name, meaning) \
+  {Code::name, #code, Severity::severity, meaning},
 #include "starfold/diag/codes.def"
 #undef STARFOLD_CODE
   };

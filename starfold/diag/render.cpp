@@ -133,7 +133,7 @@ void TextRenderer::collect() {
   std::stable_sort(marks_.begin(), marks_.end(), [&](const Mark& a, const Mark& b) {
     const auto key = [&](const Mark& m) {
       const std::uint32_t file = m.label->span.file;
-      return std::make_tuple(file != home, file, m.from.line, !m.primary);
+      return std::make_tuple(file != home, file, m.from.line, !m.primary, m.from.column);
     };
     return key(a) < key(b);
   });

@@ -35,16 +35,18 @@ std::size_t hash_of(const Node& node) {
 // Bitwise, so that nan equals itself and 0 differs from -0.
 bool same_value(const Tensor& a, const Tensor& b) {
   return a.shape == b.shape &&
-         std::equal(a.data.begin(), a.data.end(), b.data.begin(), b.data.end(), [](double x, double y) {
-           return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
-         });
+         std::equal(a.data.begin(), a.data.end(), b.data.begin(), b.data.end(),
+                    [](double x, double y) {
+                      return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+                    });
 }
 
 }  // namespace
 
 bool same(const Node& a, const Node& b) {
-  return a.kind == b.kind && a.op == b.op && a.index == b.index && a.slot == b.slot && a.args == b.args &&
-         a.attrs == b.attrs && a.size == b.size && a.types == b.types && same_value(a.value, b.value);
+  return a.kind == b.kind && a.op == b.op && a.index == b.index && a.slot == b.slot &&
+         a.args == b.args && a.attrs == b.attrs && a.size == b.size && a.types == b.types &&
+         same_value(a.value, b.value);
 }
 
 NodeId Graph::add(Node node) {

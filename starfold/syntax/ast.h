@@ -26,30 +26,30 @@ struct Subscript {
   enum class Kind { all, index, range, new_axis, star };
   Kind kind = Kind::all;
   Span span;
-  ExprPtr first;        // index; lower end of a range (may be absent: from the start)
-  ExprPtr last;         // upper end of a range (may be absent: to the end)
+  ExprPtr first;           // index; lower end of a range (may be absent: from the start)
+  ExprPtr last;            // upper end of a range (may be absent: to the end)
   std::string record_set;  // of a named star
 };
 
 enum class ExprKind {
-  number,      // 2.5e-3, inf, nan, pi: value in `number`, spelling in `text`
-  name,        // x
-  unary,       // `-` or `not` in `text`, one arg
-  binary,      // operator in `text` (+ - * / @ ^ and or == != < <= > >=), two args
-  call,        // text(args) or text[subscripts](args); `module` for stats.cov(x)
-  index,       // args[0][subscripts]
-  transpose,   // args[0]'
-  list,        // [a, b, c]
-  tuple,       // (a, b): only as the result of a function
-  invalid,     // a syntax error was reported here
+  number,     // 2.5e-3, inf, nan, pi: value in `number`, spelling in `text`
+  name,       // x
+  unary,      // `-` or `not` in `text`, one arg
+  binary,     // operator in `text` (+ - * / @ ^ and or == != < <= > >=), two args
+  call,       // text(args) or text[subscripts](args); `module` for stats.cov(x)
+  index,      // args[0][subscripts]
+  transpose,  // args[0]'
+  list,       // [a, b, c]
+  tuple,      // (a, b): only as the result of a function
+  invalid,    // a syntax error was reported here
 };
 
 struct Expr {
   ExprKind kind = ExprKind::invalid;
-  Span span;                          // of the whole expression, without enclosing parentheses
-  std::string text;                   // spelling, name or operator, by kind
-  Span text_span;                     // where `text` stands
-  std::optional<Name> module;         // call: the module before the dot
+  Span span;                   // of the whole expression, without enclosing parentheses
+  std::string text;            // spelling, name or operator, by kind
+  Span text_span;              // where `text` stands
+  std::optional<Name> module;  // call: the module before the dot
   double number = 0;
   std::vector<ExprPtr> args;
   std::vector<Subscript> subscripts;  // call: the axes; index: the indices
@@ -93,10 +93,10 @@ struct Fn {
   Name name;
   std::vector<Param> params;
   std::optional<TypeExpr> result;
-  Block body;       // statements before the result; empty for `= expr`
-  ExprPtr value;    // the result
+  Block body;     // statements before the result; empty for `= expr`
+  ExprPtr value;  // the result
   bool braces = false;
-  Span open;        // the opening and closing brace, if there are any
+  Span open;  // the opening and closing brace, if there are any
   Span close;
 };
 struct Let {

@@ -126,7 +126,10 @@ std::string Parser::general_help() const {
   const Token before = at_ == 0 ? Token{} : tokens_[at_ - 1];
   const bool adjacent = before.end == peek().begin;
   if (kind == TokenKind::left_arrow) return arrow_help();
-  if (kind == TokenKind::equal) return "to test whether two values are equal, write `==`";
+  if (kind == TokenKind::equal && (is_value(before.kind) || before.kind == TokenKind::right_paren ||
+                                   before.kind == TokenKind::right_bracket)) {
+    return "to test whether two values are equal, write `==`";
+  }
   if (kind == TokenKind::star && before.kind == TokenKind::star && adjacent) {
     return "a power is written with `^`";
   }

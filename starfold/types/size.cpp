@@ -253,8 +253,13 @@ std::optional<std::int64_t> Size::solve_for(std::string_view variable, const Siz
 
 std::string Size::to_string() const {
   if (is_constant()) return std::to_string(constant_);
+  // A positive term goes first: p - k, not -k + p.
+  std::vector<std::pair<Monomial, std::int64_t>> ordered(terms_->begin(), terms_->end());
+  const auto positive = std::find_if(ordered.begin(), ordered.end(),
+                                     [](const auto& term) { return term.second > 0; });
+  if (positive != ordered.end()) std::rotate(ordered.begin(), positive, positive + 1);
   std::string text;
-  for (const auto& [monomial, coefficient] : *terms_) {
+  for (const auto& [monomial, coefficient] : ordered) {
     const bool negative = coefficient < 0;
     if (text.empty()) {
       if (negative) text += "-";
