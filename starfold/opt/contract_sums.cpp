@@ -24,11 +24,9 @@ bool is_record_matrix(const Type& type) { return type.rank() == 2 && type.dims[0
 // r of r[:, new], a number per record written as a column; no_node otherwise.
 NodeId column_of(const ir::Program& program, NodeId id) {
   const ir::Node& node = program.graph[id];
-  if (!is_op(node, "[:]", 1) || !is_record_vector(program.graph[node.args[0]].type()))
-    return ir::no_node;
+  if (!is_op(node, "[:]", 1) || !is_record_vector(program.graph[node.args[0]].type())) return ir::no_node;
   const auto& slices = node.attrs.slices;
-  const bool column = slices.size() == 2 && slices[0].kind == Slice::Kind::all &&
-                      slices[1].kind == Slice::Kind::new_axis;
+  const bool column = slices.size() == 2 && slices[0].kind == Slice::Kind::all && slices[1].kind == Slice::Kind::new_axis;
   return column ? node.args[0] : ir::no_node;
 }
 
@@ -48,8 +46,7 @@ NodeId contraction(ir::Builder& build, const ir::Node& product) {
   if (!is_op(product, "*", 2)) return ir::no_node;
   const NodeId a = product.args[0];
   const NodeId b = product.args[1];
-  if (is_record_vector(program.graph[a].type()) && is_record_vector(program.graph[b].type()))
-    return build.call("@", {a, b});
+  if (is_record_vector(program.graph[a].type()) && is_record_vector(program.graph[b].type())) return build.call("@", {a, b});
   for (const auto& [r, x] : {std::pair(a, b), std::pair(b, a)}) {
     const NodeId column = column_of(program, r);
     if (column != ir::no_node && is_record_matrix(program.graph[x].type())) {
@@ -63,9 +60,8 @@ NodeId contraction(ir::Builder& build, const ir::Node& product) {
 
 ir::Program contract_sums(const ir::Program& program) {
   return ir::rebuild(program, [](ir::Program& to, ir::Node node) {
-    const bool sums_records =
-        is_op(node, "sum", 1) && node.attrs.axes == std::vector<std::int64_t>{0} &&
-        !to.graph[node.args[0]].type().dims.empty() && to.graph[node.args[0]].type().dims[0].star;
+    const bool sums_records = is_op(node, "sum", 1) && node.attrs.axes == std::vector<std::int64_t>{0} &&
+                              !to.graph[node.args[0]].type().dims.empty() && to.graph[node.args[0]].type().dims[0].star;
     if (sums_records) {
       ir::Builder build(to, node.span);
       const ir::Node product = to.graph[node.args[0]];

@@ -19,26 +19,19 @@ bool is_op(const ir::Node& node, std::string_view name, std::size_t arity) {
 // infinities and signed zeros (x + 0 turns -0 into 0, so it is not one of them).
 NodeId same_as_operand(const ir::Program& to, const ir::Node& node) {
   const auto keeps_type = [&](NodeId id) { return to.graph[id].type() == node.type(); };
-  if (is_op(node, "*", 2) && is_number(to, node.args[1], 1) && keeps_type(node.args[0]))
-    return node.args[0];
-  if (is_op(node, "*", 2) && is_number(to, node.args[0], 1) && keeps_type(node.args[1]))
-    return node.args[1];
-  if (is_op(node, "/", 2) && is_number(to, node.args[1], 1) && keeps_type(node.args[0]))
-    return node.args[0];
-  if (is_op(node, "^", 2) && is_number(to, node.args[1], 1) && keeps_type(node.args[0]))
-    return node.args[0];
-  if (is_op(node, "-", 2) && is_number(to, node.args[1], 0) && keeps_type(node.args[0]))
-    return node.args[0];
-  if (is_op(node, "-", 1) && is_op(to.graph[node.args[0]], "-", 1))
-    return to.graph[node.args[0]].args[0];
+  if (is_op(node, "*", 2) && is_number(to, node.args[1], 1) && keeps_type(node.args[0])) return node.args[0];
+  if (is_op(node, "*", 2) && is_number(to, node.args[0], 1) && keeps_type(node.args[1])) return node.args[1];
+  if (is_op(node, "/", 2) && is_number(to, node.args[1], 1) && keeps_type(node.args[0])) return node.args[0];
+  if (is_op(node, "^", 2) && is_number(to, node.args[1], 1) && keeps_type(node.args[0])) return node.args[0];
+  if (is_op(node, "-", 2) && is_number(to, node.args[1], 0) && keeps_type(node.args[0])) return node.args[0];
+  if (is_op(node, "-", 1) && is_op(to.graph[node.args[0]], "-", 1)) return to.graph[node.args[0]].args[0];
   if (is_op(node, "stop_gradient", 1)) return node.args[0];
   if (is_op(node, "permute", 1)) {
     const ir::Node& inner = to.graph[node.args[0]];
     bool identity = true;
     for (std::size_t i = 0; i < node.attrs.axes.size(); ++i) {
       const auto axis = static_cast<std::size_t>(node.attrs.axes[i]);
-      const std::int64_t from =
-          is_op(inner, "permute", 1) ? inner.attrs.axes[axis] : node.attrs.axes[i];
+      const std::int64_t from = is_op(inner, "permute", 1) ? inner.attrs.axes[axis] : node.attrs.axes[i];
       identity = identity && from == static_cast<std::int64_t>(i);
     }
     if (identity) return is_op(inner, "permute", 1) ? inner.args[0] : node.args[0];
