@@ -176,11 +176,13 @@ std::optional<Parser::Node> Parser::fn_node() {
     if (failed_) return std::nullopt;
   }
   if (accept(TokenKind::equal)) {
+    const std::uint32_t begin = peek().begin;
     node.value = value();
-  } else if (at(TokenKind::left_brace)) {
+    node.value_span = span_since(begin);
+  } else if (at_block()) {
     node.braces = true;
     node.open = span(peek());
-    node.close = block(Place::function, node.body, &node.value);
+    node.close = block(node.body, &node);
   } else {
     fail(node.result ? "`=` or `{` after the type of the result"
                      : "`->`, `=` or `{` after the parameters");
@@ -272,12 +274,12 @@ std::optional<Parser::Node> Parser::repeat_node() {
   take();
   ast::Repeat node;
   repeat_count(node);
-  node.open = span(peek());
-  if (!at(TokenKind::left_brace)) {
+  if (!at_block()) {
     if (!failed_) fail("`{` after the number of repetitions");
     return std::nullopt;
   }
-  node.close = block(Place::repeat, node.body, nullptr);
+  node.open = span(peek());
+  node.close = block(node.body, nullptr);
   const std::size_t after = at_;
   skip_newlines();
   if (accept(TokenKind::kw_until)) {
@@ -304,46 +306,55 @@ void Parser::repeat_count(ast::Repeat& node) {
 
 // Blocks.
 
-Span Parser::block(Place place, ast::Block& body, ast::ExprPtr* result) {
+// Whether a block begins here. One that begins on the next line is a mistake, but is read.
+bool Parser::at_block() {
+  if (at(TokenKind::newline) && peek(1).kind == TokenKind::left_brace) {
+    take();
+    if (!failed_) report_brace_below();
+  }
+  return at(TokenKind::left_brace);
+}
+
+Span Parser::block(ast::Block& body, ast::Fn* fn) {
   const bool header_failed = failed_;
   const Token open = peek();
   if (block_depth_ < max_block_depth) {
     take();
     ++block_depth_;
-    block_statements(place, open, body, result);
+    block_statements(open, body, fn);
     --block_depth_;
-    accept(TokenKind::right_brace);
+    // Without a brace the block ends where the next statement's line begins.
+    if (!accept(TokenKind::right_brace) && tokens_[at_ - 1].kind == TokenKind::newline) --at_;
   } else {
     blocks_too_deep();
     skip_braces();
     if (at(TokenKind::end_of_file)) unclosed_at_ = at_;
   }
-  if (result && !*result) *result = invalid_leaf().expr;
+  if (fn && !fn->value) fn->value = invalid_leaf().expr;
   failed_ = header_failed;
   return span(tokens_[at_ - 1]);
 }
 
-void Parser::block_statements(Place place, const Token& open, ast::Block& body,
-                              ast::ExprPtr* result) {
+void Parser::block_statements(const Token& open, ast::Block& body, ast::Fn* fn) {
   failed_ = false;
   for (;;) {
     skip_newlines();
     if (at(TokenKind::end_of_file) || forgot_brace(open)) return unfinished_block(open);
     if (at(TokenKind::right_brace)) break;
     const bool update = at(TokenKind::name) && peek(1).kind == TokenKind::left_arrow;
-    if (!result || update || starts_statement(peek().kind) || at(TokenKind::kw_until)) {
-      statement(place, body);
+    if (!fn || update || starts_statement(peek().kind) || at(TokenKind::kw_until)) {
+      statement(fn ? Place::function : Place::repeat, body);
     } else {
-      result_expression(*result);
+      result_expression(open, *fn);
     }
   }
-  if (result && !*result && !failed_) {
+  if (fn && !fn->value && !failed_) {
     fail("an expression before `}`", "the last line of a function is its result");
   }
 }
 
 // An expression on a line of its own inside a function: the result, if it is the last.
-void Parser::result_expression(ast::ExprPtr& result) {
+void Parser::result_expression(const Token& open, ast::Fn& fn) {
   failed_ = false;
   depth_ = 0;
   brackets_.clear();
@@ -353,17 +364,18 @@ void Parser::result_expression(ast::ExprPtr& result) {
   }
   Parsed parsed = expression();
   if (!parsed) {
-    result = invalid_leaf().expr;
+    fn.value = invalid_leaf().expr;
     return skip_statement();
   }
-  const Span where = parsed.outer;
-  result = std::move(parsed.expr);
+  fn.value_span = parsed.outer;
+  fn.value = std::move(parsed.expr);
   if (!at_end()) {
     fail_end();
     return skip_statement();
   }
   skip_newlines();
-  if (!at(TokenKind::right_brace) && !at(TokenKind::end_of_file)) report_stray(where);
+  const bool last = at(TokenKind::right_brace) || at(TokenKind::end_of_file) || forgot_brace(open);
+  if (!last) report_stray(fn.value_span);
 }
 
 // Whether a statement that only a file contains stands at the margin while a brace is missing.

@@ -267,6 +267,15 @@ void Parser::report_chain(const Parsed& left, const Token& next) {
           std::move(help)});
 }
 
+void Parser::report_brace_below() {
+  report({Code::UnexpectedToken,
+          "expected `{` on the line before",
+          {span(peek()), "a newline before this ends the statement"},
+          {},
+          {},
+          "put `{` at the end of the line before"});
+}
+
 void Parser::report_misplaced(Place place) {
   const std::string_view where = place == Place::repeat ? "repeat" : "a function";
   report({Code::Misplaced,
