@@ -52,7 +52,7 @@ TEST(LinearAlgebra, SolveFigures) {
                 1e-14);
   expect_tensor(apply1(solve, {kDefinite, b}), {3},
                 {0.4558823529411765, 0.4117647058823529, 0.6176470588235294}, 1e-14);
-  expect_tensor(apply1(solve, {Tensor({1, 1}, {4}), vec({2})}), {1}, {0.5});
+  expect_tensor(apply1(solve, {Tensor(Shape{1, 1}, 4), vec({2})}), {1}, {0.5});
 }
 
 TEST(LinearAlgebra, SolveSolves) {
@@ -82,7 +82,7 @@ TEST(LinearAlgebra, SingularMatricesAreRefused) {
   EXPECT_EQ(error_of(solve, {Tensor({2, 2}, {1, 2, 2, 4}), b}), "solve: " + exact);
   EXPECT_EQ(error_of(solve, {Tensor({2, 2}, {1, 2, 3, 6}), b}), "solve: " + exact);
   EXPECT_EQ(error_of(solve, {Tensor(Shape{2, 2}), b}), "solve: " + exact);
-  EXPECT_EQ(error_of(solve, {Tensor({1, 1}, {0}), vec({1})}), "solve: " + exact);
+  EXPECT_EQ(error_of(solve, {Tensor(Shape{1, 1}, 0), vec({1})}), "solve: " + exact);
   EXPECT_EQ(error_of(inv, {Tensor({2, 2}, {1, 2, 3, 6})}), "inv: " + exact);
   // The rank-two matrix of numpy.arange(1, 10); rounding leaves a tiny pivot.
   const Tensor near({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
@@ -128,7 +128,7 @@ TEST(LinearAlgebra, Determinants) {
   EXPECT_NEAR(apply1(meaning::det, {kGeneral}).item(), -182.5, 1e-12);
   EXPECT_NEAR(apply1(meaning::logdet, {kGeneral}).item(), 5.206750173022547, 1e-14);
   EXPECT_EQ(apply1(meaning::det, {Tensor({2, 2}, {0, 1, 1, 0})}).item(), -1);
-  EXPECT_EQ(apply1(meaning::det, {Tensor({1, 1}, {-3})}).item(), -3);
+  EXPECT_EQ(apply1(meaning::det, {Tensor(Shape{1, 1}, -3)}).item(), -3);
   const Tensor singular({2, 2}, {1, 2, 2, 4});
   EXPECT_EQ(apply1(meaning::det, {singular}).item(), 0);
   EXPECT_EQ(apply1(meaning::logdet, {singular}).item(), -kInf);

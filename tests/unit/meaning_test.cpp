@@ -245,14 +245,14 @@ TEST(Structure, ConcatRepeatsSharedOperandsForEveryRecord) {
   const std::vector<double> with_intercept{9, 1, 2, 9, 3, 4, 9, 5, 6};
   expect_tensor(apply1(concat, {vec({9}), x}, {.record_axes = {{}, 0}, .axes = {1}}), {3, 3},
                 with_intercept);
-  expect_tensor(apply1(concat, {Tensor({1, 1}, {9}), x}, {.record_axes = {{}, 0}, .axes = {1}}),
+  expect_tensor(apply1(concat, {Tensor(Shape{1, 1}, 9), x}, {.record_axes = {{}, 0}, .axes = {1}}),
                 {3, 3}, with_intercept);
   // The star last: [2, *].
   expect_tensor(apply1(concat, {Tensor({2, 3}, {1, 2, 3, 4, 5, 6}), vec({8, 9})},
                        {.record_axes = {1, {}}, .axes = {0}}),
                 {4, 3}, {1, 2, 3, 4, 5, 6, 8, 8, 8, 9, 9, 9});
   // The star in the middle: [1, *, 2] with [1, 1].
-  expect_tensor(apply1(concat, {Tensor({1, 2, 2}, {1, 2, 3, 4}), Tensor({1, 1}, {9})},
+  expect_tensor(apply1(concat, {Tensor({1, 2, 2}, {1, 2, 3, 4}), Tensor(Shape{1, 1}, 9)},
                        {.record_axes = {1, {}}, .axes = {2}}),
                 {1, 2, 3}, {1, 2, 9, 3, 4, 9});
   // No records.

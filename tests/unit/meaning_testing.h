@@ -46,7 +46,7 @@ inline Tensor apply1(const Meaning& meaning, const std::vector<Tensor>& args, Wi
   return results.at(0);
 }
 
-inline const Op& row(const std::vector<Op>& ops, const std::string& name) {
+inline Op row(const std::vector<Op>& ops, const std::string& name) {
   for (const Op& op : ops) {
     if (op.name == name) return op;
   }

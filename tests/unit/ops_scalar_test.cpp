@@ -7,7 +7,7 @@ namespace starfold::testing {
 namespace {
 
 double call1(const std::string& name, double x) {
-  const Op& op = row(unary_ops(), name);
+  const Op op = row(unary_ops(), name);
   const double direct = op.map1(x);
   const double meant = apply1(op.meaning, {Tensor::scalar(x)}).item();
   EXPECT_TRUE(close(meant, direct, 0)) << name << " means something else than its map";
@@ -15,7 +15,7 @@ double call1(const std::string& name, double x) {
 }
 
 double call2(const std::string& name, double x, double y) {
-  const Op& op = row(binary_ops(), name);
+  const Op op = row(binary_ops(), name);
   const double direct = op.map2(x, y);
   const double meant = apply1(op.meaning, {Tensor::scalar(x), Tensor::scalar(y)}).item();
   EXPECT_TRUE(close(meant, direct, 0)) << name << " means something else than its map";
