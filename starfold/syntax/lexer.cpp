@@ -8,6 +8,7 @@
 #include <numbers>
 #include <string>
 
+#include "starfold/base/utf8.h"
 #include "starfold/syntax/characters.h"
 #include "starfold/syntax/parser.h"
 
