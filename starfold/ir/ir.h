@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -130,8 +131,21 @@ struct Program {
   std::map<NodeId, std::string> names;  // what the user calls a node
 };
 
-// For each node the loops whose iteration it depends on, outermost first.
-std::vector<std::vector<LoopId>> loop_dependence(const Program& program);
+// Where each node and loop belongs: the innermost loop whose iteration it depends on. What does not
+// change inside a loop has its home outside it.
+struct Homes {
+  std::vector<LoopId> of_node;  // no_loop: outside all loops
+  std::vector<LoopId> of_loop;
+};
+Homes find_homes(const Program& program);
+
+// Copies a program node by node. `rewrite` gets each node with its operands already replaced and
+// returns the node that takes its place, adding to the new graph as it likes.
+using Rewrite = std::function<NodeId(Program& to, Node node)>;
+Program rebuild(const Program& program, const Rewrite& rewrite);
+
+// The program with everything removed that no output or trace needs.
+Program prune(const Program& program);
 
 // Throws Bug when an invariant of the IR is broken; `pass` names the culprit.
 void verify(const Program& program, const char* pass);

@@ -1,0 +1,39 @@
+// Typed nodes made by passes: the same typing rules as for what a user writes.
+#pragma once
+
+#include <string_view>
+
+#include "starfold/ir/ir.h"
+
+namespace starfold::ir {
+
+class Builder {
+ public:
+  // New nodes get `span`, the place they explain.
+  Builder(Program& program, Span span, const Signature& signature = Signature::standard())
+      : program_(program), span_(span), signature_(signature) {}
+
+  NodeId number(double value);
+  NodeId constant(Tensor value);
+  // The number a size stands for.
+  NodeId size(const Size& size);
+  // The operation of this name; axes count from 0. Throws Bug when it is not well-typed.
+  NodeId call(std::string_view op, std::vector<NodeId> args, std::vector<std::int64_t> axes = {},
+              std::vector<Size> sizes = {}, std::vector<Slice> slices = {});
+
+  NodeId add(NodeId a, NodeId b) { return call("+", {a, b}); }
+  NodeId sub(NodeId a, NodeId b) { return call("-", {a, b}); }
+  NodeId mul(NodeId a, NodeId b) { return call("*", {a, b}); }
+  NodeId div(NodeId a, NodeId b) { return call("/", {a, b}); }
+
+  const Type& type(NodeId id) const { return program_.graph[id].type(); }
+  const Node& node(NodeId id) const { return program_.graph[id]; }
+  Program& program() { return program_; }
+
+ private:
+  Program& program_;
+  Span span_;
+  const Signature& signature_;
+};
+
+}  // namespace starfold::ir

@@ -1,0 +1,42 @@
+#include "starfold/ir/ir.h"
+
+namespace starfold::ir {
+
+Program rebuild(const Program& program, const Rewrite& rewrite) {
+  Program to;
+  to.inputs = program.inputs;
+  to.sizes = program.sizes;
+  to.loops = program.loops;
+  to.outputs = program.outputs;
+  to.traces = program.traces;
+  to.name_types = program.name_types;
+  std::vector<NodeId> place(program.graph.size(), no_node);
+  for (NodeId id = 0; id < program.graph.size(); ++id) {
+    Node node = program.graph[id];
+    for (NodeId& arg : node.args) arg = place[arg];
+    place[id] = rewrite(to, std::move(node));
+    const auto name = program.names.find(id);
+    if (name != program.names.end()) to.names.emplace(place[id], name->second);
+  }
+  const auto move = [&](NodeId& id) {
+    if (id != no_node) id = place[id];
+  };
+  for (Input& input : to.inputs) {
+    move(input.node);
+    move(input.fallback);
+  }
+  for (Loop& loop : to.loops) {
+    move(loop.count);
+    move(loop.until);
+    for (Carried& carried : loop.carried) {
+      move(carried.init);
+      move(carried.param);
+      move(carried.next);
+    }
+  }
+  for (Output& output : to.outputs) move(output.node);
+  for (Trace& trace : to.traces) move(trace.node);
+  return to;
+}
+
+}  // namespace starfold::ir

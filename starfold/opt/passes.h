@@ -1,0 +1,26 @@
+// Rewrites of the IR: one per file, each a program in and an equal program out.
+#pragma once
+
+#include "starfold/ir/ir.h"
+
+namespace starfold::opt {
+
+// Variables that differentiation kept apart become the values they stand for.
+ir::Program erase_variables(const ir::Program& program);
+
+// Algebraic aggregations along the record axis become distributive ones and shared arithmetic:
+// mean is sum / count, std the root of var, norm the root of a sum of squares. `records` of any
+// value of a record set becomes the count of one.
+ir::Program lower_aggregations(const ir::Program& program);
+
+// Sums over records of products become matrix products: sum[*](r[:, new] * x) is x' @ r. Nothing
+// per record is kept that is folded right away.
+ir::Program contract_sums(const ir::Program& program);
+
+// Identities that hold for every IEEE double: x * 1, x - 0, --x, x'' and the like.
+ir::Program simplify(const ir::Program& program);
+
+// All of them, in order; verified after each. Without `optimize`, only what planning needs.
+ir::Program pipeline(const ir::Program& program, bool optimize = true);
+
+}  // namespace starfold::opt

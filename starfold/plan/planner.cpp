@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <set>
+
+#include "starfold/base/error.h"
+#include "starfold/opt/passes.h"
+#include "starfold/plan/plan.h"
+
+namespace starfold {
+namespace {
+
+using ir::Kind;
+using ir::LoopId;
+using ir::no_loop;
+using ir::no_node;
+using ir::NodeId;
+
+// When a node's value is there: after `round` rounds of the gap before loop number `gap` of its region.
+struct Moment {
+  int gap = 0;
+  int round = 0;
+  friend auto operator<=>(const Moment&, const Moment&) = default;
+};
+
+class Planner {
+ public:
+  explicit Planner(ir::Program program) : program_(std::move(program)), homes_(ir::find_homes(program_)) {
+    const std::size_t count = program_.graph.size();
+    is_fold_.resize(count);
+    constant_.resize(count);
+    for (NodeId id = 0; id < count; ++id) {
+      const ir::Node& node = program_.graph[id];
+      is_fold_[id] = !node.federated() && node.kind == Kind::apply && takes_federated(node);
+      constant_[id] = !node.federated() && is_constant(node);
+      by_home_[homes_.of_node[id]].push_back(id);
+    }
+    for (LoopId loop = 0; loop < program_.loops.size(); ++loop) children_[homes_.of_loop[loop]].push_back(loop);
+  }
+
+  Plan run() {
+    Plan plan;
+    plan.body = region(no_loop, 0);
+    plan.rounds = next_round_;
+    plan.program = std::move(program_);
+    return plan;
+  }
+
+ private:
+  bool takes_federated(const ir::Node& node) const {
+    return std::any_of(node.args.begin(), node.args.end(), [&](NodeId arg) { return program_.graph[arg].federated(); });
+  }
+
+  // Made of literals and sizes only, so that every client can make it itself.
+  bool is_constant(const ir::Node& node) const {
+    if (node.kind == Kind::constant || node.kind == Kind::size) return true;
+    if (node.kind != Kind::apply && node.kind != Kind::project) return false;
+    return std::all_of(node.args.begin(), node.args.end(), [&](NodeId arg) { return constant_[arg]; });
+  }
+
+  // The child loop of `region` that contains `loop`; no_loop when it is the region itself or outside.
+  LoopId child_containing(LoopId region, LoopId loop) const {
+    while (loop != no_loop && loop != region) {
+      if (homes_.of_loop[loop] == region) return loop;
+      loop = homes_.of_loop[loop];
+    }
+    return no_loop;
+  }
+
+  // The nodes of the region that each of its loops needs before it can start.
+  std::map<LoopId, std::vector<NodeId>> loop_needs(LoopId region) const {
+    std::map<LoopId, std::vector<NodeId>> needs;
+    const auto note = [&](LoopId user, NodeId id) {
+      if (id == no_node || homes_.of_node[id] != region) return;
+      const LoopId child = child_containing(region, user);
+      if (child != no_loop) needs[child].push_back(id);
+    };
+    for (NodeId id = 0; id < program_.graph.size(); ++id) {
+      const LoopId home = homes_.of_node[id];
+      if (home == region) continue;
+      for (const NodeId arg : program_.graph[id].args) note(home, arg);
+    }
+    for (LoopId loop = 0; loop < program_.loops.size(); ++loop) {
+      const ir::Loop& l = program_.loops[loop];
+      note(loop, l.count);
+      note(loop, l.until);
+      for (const ir::Carried& carried : l.carried) {
+        note(loop, carried.init);
+        note(loop, carried.next);
+      }
+    }
+    for (const ir::Trace& trace : program_.traces) {
+      if (trace.loop != no_loop) note(trace.loop, trace.node);
+    }
+    return needs;
+  }
+
+  // Moments of the region's nodes, loops in order, with as few rounds as possible: the gap before a
+  // loop gets only the rounds that the loop waits for; folds that nobody waits for yet use them too.
+  std::map<NodeId, Moment> schedule(LoopId region, const std::vector<LoopId>& loops) {
+    const std::vector<NodeId>& nodes = by_home_[region];
+    const std::map<LoopId, std::vector<NodeId>> needs = loop_needs(region);
+    std::map<NodeId, Moment> done;
+    for (int gap = 0; gap <= static_cast<int>(loops.size()); ++gap) {
+      std::map<NodeId, Moment> trial;
+      for (const NodeId id : nodes) {
+        if (done.count(id) != 0) continue;
+        if (const std::optional<Moment> moment = earliest(id, region, gap, loops, done, trial)) trial.emplace(id, *moment);
+      }
+      int rounds = 0;
+      if (gap < static_cast<int>(loops.size())) {
+        const auto need = needs.find(loops[static_cast<std::size_t>(gap)]);
+        if (need != needs.end()) {
+          for (const NodeId id : need->second) {
+            const auto at = trial.find(id);
+            if (at != trial.end()) rounds = std::max(rounds, at->second.round);
+          }
+        }
+      } else {
+        for (const auto& [id, moment] : trial) rounds = std::max(rounds, moment.round);
+      }
+      for (const auto& [id, moment] : trial) {
+        if (moment.round <= rounds) done.emplace(id, moment);
+      }
+    }
+    return done;
+  }
+
+  std::optional<Moment> earliest(NodeId id, LoopId region, int gap, const std::vector<LoopId>& loops,
+                                 const std::map<NodeId, Moment>& done, const std::map<NodeId, Moment>& trial) const {
+    const ir::Node& node = program_.graph[id];
+    Moment moment{gap, 0};
+    if (node.kind == Kind::loop_result) {
+      const auto position = std::find(loops.begin(), loops.end(), node.index) - loops.begin();
+      if (position >= gap) return std::nullopt;
+    }
+    for (const NodeId arg : node.args) {
+      if (homes_.of_node[arg] != region || done.count(arg) != 0) continue;
+      const auto at = trial.find(arg);
+      if (at == trial.end()) return std::nullopt;
+      moment = std::max(moment, at->second);
+    }
+    if (is_fold_[id]) ++moment.round;
+    return moment;
+  }
+
+  Block region(LoopId region_loop, int depth) {
+    const std::vector<LoopId> loops = children_[region_loop];
+    std::map<NodeId, Moment> moments = schedule(region_loop, loops);
+    std::map<Moment, std::vector<NodeId>> folds;
+    std::map<Moment, std::vector<NodeId>> decoders;
+    std::map<int, int> rounds_in_gap;
+    for (const auto& [id, moment] : moments) {
+      if (is_fold_[id]) {
+        folds[moment].push_back(id);
+        rounds_in_gap[moment.gap] = std::max(rounds_in_gap[moment.gap], moment.round);
+      } else if (!program_.graph[id].federated() && program_.graph[id].kind != Kind::loop_param) {
+        decoders[moment].push_back(id);
+      }
+    }
+    Block block;
+    block.prelude = decoders[{0, 0}];
+    for (int gap = 0; gap <= static_cast<int>(loops.size()); ++gap) {
+      for (int round = 1; round <= rounds_in_gap[gap]; ++round) {
+        Step step;
+        step.action = make_round(folds[{gap, round}], region_loop, depth);
+        step.decoder = decoders[{gap, round}];
+        block.steps.push_back(std::move(step));
+      }
+      if (gap == static_cast<int>(loops.size())) break;
+      Step step;
+      LoopStep loop;
+      loop.loop = loops[static_cast<std::size_t>(gap)];
+      loop.body.push_back(region(loop.loop, depth + 1));
+      step.action = std::move(loop);
+      step.decoder = decoders[{gap + 1, 0}];
+      block.steps.push_back(std::move(step));
+    }
+    return block;
+  }
+
+  Round make_round(const std::vector<NodeId>& folds, LoopId region_loop, int depth) {
+    Round round;
+    round.number = next_round_++;
+    round.loop_depth = depth;
+    std::set<NodeId> encoders;
+    std::set<NodeId> receives;
+    std::set<NodeId> constants;
+    std::set<NodeId> kept;
+    std::vector<NodeId> pending;
+    for (const NodeId fold : folds) {
+      const ir::Node& node = program_.graph[fold];
+      round.merges.push_back({fold, node.op->family == Family::matmul ? Monoid::sum : node.op->monoid});
+      pending.push_back(fold);
+    }
+    while (!pending.empty()) {
+      const NodeId id = pending.back();
+      pending.pop_back();
+      for (const NodeId arg : program_.graph[id].args) {
+        if (!program_.graph[arg].federated()) {
+          (constant_[arg] ? constants : receives).insert(arg);
+          continue;
+        }
+        const bool changes = homes_.of_node[id] == region_loop || is_fold_[id];
+        const bool steady = region_loop != no_loop && homes_.of_node[arg] != region_loop;
+        if (changes && steady && program_.graph[arg].kind == Kind::apply) kept.insert(arg);
+        if (encoders.insert(arg).second) pending.push_back(arg);
+      }
+    }
+    close_constants(constants);
+    round.encoders.assign(encoders.begin(), encoders.end());
+    round.receives.assign(receives.begin(), receives.end());
+    round.constants.assign(constants.begin(), constants.end());
+    round.kept.assign(kept.begin(), kept.end());
+    return round;
+  }
+
+  void close_constants(std::set<NodeId>& constants) const {
+    std::vector<NodeId> pending(constants.begin(), constants.end());
+    while (!pending.empty()) {
+      const NodeId id = pending.back();
+      pending.pop_back();
+      for (const NodeId arg : program_.graph[id].args) {
+        if (constants.insert(arg).second) pending.push_back(arg);
+      }
+    }
+  }
+
+  ir::Program program_;
+  ir::Homes homes_;
+  std::vector<bool> is_fold_;
+  std::vector<bool> constant_;
+  std::map<LoopId, std::vector<NodeId>> by_home_;
+  std::map<LoopId, std::vector<LoopId>> children_;
+  int next_round_ = 0;
+};
+
+void collect_rounds(const Block& block, std::vector<const Round*>& rounds) {
+  for (const Step& step : block.steps) {
+    if (const auto* round = std::get_if<Round>(&step.action)) rounds.push_back(round);
+    if (const auto* loop = std::get_if<LoopStep>(&step.action)) collect_rounds(loop->body.front(), rounds);
+  }
+}
+
+}  // namespace
+
+Plan make_plan(const ir::Program& program, bool optimize) { return Planner(opt::pipeline(program, optimize)).run(); }
+
+std::vector<const Round*> rounds_of(const Plan& plan) {
+  std::vector<const Round*> rounds;
+  collect_rounds(plan.body, rounds);
+  return rounds;
+}
+
+}  // namespace starfold
