@@ -131,6 +131,10 @@ std::optional<Parser::Node> Parser::import_node() {
   take();
   auto module = name("the name of a module after `import`");
   if (!module) return std::nullopt;
+  if (!at_end()) {
+    fail("the end of the line",
+         at(TokenKind::comma) ? "write one `import` line for each module" : "");
+  }
   return ast::Import{std::move(*module)};
 }
 
@@ -139,12 +143,11 @@ std::optional<Parser::Node> Parser::size_node() {
   auto declared = name("a name after `size`");
   if (!declared) return std::nullopt;
   ast::SizeDecl node{std::move(*declared), nullptr};
-  if (expect(TokenKind::equal, "the name of the size")) {
-    if (at(TokenKind::number) && peek().integer) {
-      node.value = leaf(ast::ExprKind::number).expr;
-    } else {
-      fail("a positive whole number");
-    }
+  if (!accept(TokenKind::equal)) fail("`=` and a number after the name of the size");
+  if (!failed_ && at(TokenKind::number) && peek().integer) {
+    node.value = leaf(ast::ExprKind::number).expr;
+  } else {
+    fail("a positive whole number");
   }
   if (!node.value) node.value = invalid_leaf().expr;
   return node;
@@ -226,7 +229,7 @@ std::optional<Parser::Node> Parser::let_node() {
     node.names.push_back(std::move(*declared));
     node.type = optional_type();
   }
-  node.value = value_after(TokenKind::equal, "the name");
+  node.value = assigned("value after the name");
   return node;
 }
 
@@ -235,7 +238,7 @@ std::optional<Parser::Node> Parser::state_node() {
   auto declared = name("a name after `state`");
   if (!declared) return std::nullopt;
   ast::State node{std::move(*declared), optional_type(), nullptr};
-  node.value = value_after(TokenKind::equal, "the state: it needs a first value");
+  node.value = assigned("first value after the state");
   return node;
 }
 
@@ -251,7 +254,7 @@ std::optional<Parser::Node> Parser::trace_node() {
   auto declared = name("a name after `trace`");
   if (!declared) return std::nullopt;
   ast::Trace node{std::move(*declared), nullptr};
-  node.value = value_after(TokenKind::equal, "the name of the trace");
+  node.value = assigned("value after the name of the trace");
   return node;
 }
 
@@ -410,8 +413,8 @@ ast::ExprPtr Parser::value() {
   return std::move(parsed.expr);
 }
 
-ast::ExprPtr Parser::value_after(TokenKind sign, std::string_view after) {
-  if (!failed_) expect(sign, after);
+ast::ExprPtr Parser::assigned(std::string_view what) {
+  if (!failed_ && !accept(TokenKind::equal)) fail(fmt::format("`=` and a {}", what));
   return value();
 }
 

@@ -104,7 +104,7 @@ class Parser {
   ast::Name take_name();
   // After a mistake these give something marked invalid, so that the name they belong to stays.
   ast::ExprPtr value();
-  ast::ExprPtr value_after(TokenKind sign, std::string_view after);
+  ast::ExprPtr assigned(std::string_view what);
   ast::TypeExpr type();
   std::optional<ast::TypeExpr> optional_type();
   bool dimension(ast::TypeExpr& type);

@@ -153,7 +153,7 @@ TEST(Lexer, ReadsTypographicSignsAsMeant) {
   meant("’", TokenKind::quote, "write `'`");
   meant("←", TokenKind::left_arrow, "write `<-`");
   meant("&&", TokenKind::kw_and, "write `and`");
-  meant("||", TokenKind::kw_or, "write `or`");
+  meant("||", TokenKind::kw_or, "write `or`; the absolute value is abs(x)");
   meant("!", TokenKind::kw_not, "write `not`");
   meant("∞", TokenKind::number, "write `inf`");
   meant("$", TokenKind::invalid, "");

@@ -161,6 +161,18 @@ TEST(ParserMistakes, HelpInExpressions) {
   EXPECT_EQ(help("let c = x + new"), "`new` adds an axis inside brackets, as in x[:, new]");
 }
 
+TEST(ParserMistakes, MoreHelpInExpressions) {
+  EXPECT_EQ(help("let c = f(a=1)"), "arguments are given in their order, without names");
+  EXPECT_EQ(help("let c = x[:, 2:4:2]"), "a range has two ends, as in x[:, 2:4]");
+  EXPECT_EQ(help("let c = 1, 2"), "a vector is written in brackets, as in [1, 2]");
+  EXPECT_EQ(help("let c = if a then b"), "choose between values with where(condition, a, b)");
+  EXPECT_EQ(help("let c = 'a'"), "`'` after a value transposes it; there are no text values");
+  EXPECT_EQ(help("input y : [**, p]"), "");
+  EXPECT_EQ(help("import a, b"), "write one `import` line for each module");
+  EXPECT_EQ(help("let a = f(x,\n  y + 1\nlet b = 2"), "add `)` at the end of line 2");
+  EXPECT_EQ(help("repeat 2 { let a = (1 }"), "add `)` before `}`");
+}
+
 TEST(ParserMistakes, ComparisonsDoNotChain) {
   EXPECT_EQ(mistake("let a = b < c < d == e + 1"), "E0108 1:15-1:16 comparisons do not chain");
   EXPECT_EQ(help("let a = b < c <= d"), "join them with `and`: b < c and c <= ...");
@@ -189,9 +201,9 @@ TEST(ParserMistakes, Statements) {
             "E0104 1:10-1:13 expected a positive whole number, found `2.5`");
   EXPECT_EQ(mistake("repeat 2.5 {\n let a = 1\n}"),
             "E0104 1:8-1:11 expected a whole number or a name after `repeat`, found `2.5`");
-  EXPECT_EQ(mistake("state a"),
-            "E0104 1:8-1:8 expected `=` after the state: it needs a first value, found the end of "
-            "the line");
+  EXPECT_EQ(
+      mistake("state a"),
+      "E0104 1:8-1:8 expected `=` and a first value after the state, found the end of the line");
   EXPECT_EQ(mistake("}"), "E0104 1:1-1:2 expected a statement, found `}`");
   EXPECT_EQ(mistake("for i in x {\n let = )\n}\nlet b = 1"),
             "E0104 1:1-1:4 expected a statement, found `for`");
@@ -269,6 +281,7 @@ TEST(ParserMistakes, InvalidCharactersAreSaidOnce) {
   EXPECT_EQ(ParsedText("let a = \"text\"").codes(), "E0101");
   EXPECT_EQ(ParsedText("let $ = 1").codes(), "E0101");
   EXPECT_EQ(ParsedText("$$$").codes(), "E0101");
+  EXPECT_EQ(ParsedText("let a = |x|").codes(), "E0101 E0101");
   EXPECT_EQ(ParsedText("repeat 3x {\n}").codes(), "E0103");
 }
 
