@@ -47,7 +47,7 @@ std::vector<Line> loop_lines(const Plan& plan, ir::LoopId id) {
 
 class TextWriter {
  public:
-  explicit TextWriter(const Plan& plan, const SourceMap& sources) : plan_(plan), sources_(sources) {}
+  explicit TextWriter(const Plan& plan) : plan_(plan) {}
 
   std::string run() {
     const std::size_t rounds = rounds_of(plan_).size();
@@ -104,7 +104,6 @@ class TextWriter {
   }
 
   const Plan& plan_;
-  const SourceMap& sources_;
   std::string text_;
 };
 
@@ -114,7 +113,7 @@ nlohmann::json lines_json(const std::vector<Line>& lines) {
   return array;
 }
 
-nlohmann::json block_json(const Plan& plan, const SourceMap& sources, const Block& block, const nlohmann::json& exposure) {
+nlohmann::json block_json(const Plan& plan, const Block& block, const nlohmann::json& exposure) {
   nlohmann::json steps = nlohmann::json::array();
   for (const Step& step : block.steps) {
     nlohmann::json entry;
@@ -128,7 +127,7 @@ nlohmann::json block_json(const Plan& plan, const SourceMap& sources, const Bloc
       const LoopStep& loop = std::get<LoopStep>(step.action);
       entry = {{"kind", "repeat"},
                {"count", describe(plan, plan.program.loops[loop.loop].count)},
-               {"body", block_json(plan, sources, loop.body.front(), exposure)},
+               {"body", block_json(plan, loop.body.front(), exposure)},
                {"iteration", lines_json(loop_lines(plan, loop.loop))}};
     }
     entry["decoder"] = lines_json(named_lines(plan, step.decoder));
@@ -159,7 +158,7 @@ std::vector<Line> named_lines(const Plan& plan, const std::vector<NodeId>& nodes
   return lines;
 }
 
-std::string explain_text(const Plan& plan, const SourceMap& sources) { return TextWriter(plan, sources).run(); }
+std::string explain_text(const Plan& plan) { return TextWriter(plan).run(); }
 
 nlohmann::json explain_json(const Plan& plan, const SourceMap& sources) {
   nlohmann::json outputs = nlohmann::json::array();
@@ -170,11 +169,11 @@ nlohmann::json explain_json(const Plan& plan, const SourceMap& sources) {
   }
   return {{"plan", plan_hash(plan)},
           {"rounds", plan.rounds},
-          {"program", block_json(plan, sources, plan.body, exposure_json(plan, sources))},
+          {"program", block_json(plan, plan.body, exposure_json(plan, sources))},
           {"outputs", std::move(outputs)}};
 }
 
-std::string explain_dot(const Plan& plan, const SourceMap& sources) {
+std::string explain_dot(const Plan& plan) {
   std::string text =
       "digraph starfold {\n  rankdir=LR;\n  node [shape=box, fontname=\"Helvetica\"];\n"
       "  records [label=\"records\\n(on each client)\", shape=cylinder];\n";
@@ -202,7 +201,6 @@ std::string explain_dot(const Plan& plan, const SourceMap& sources) {
     text += fmt::format("  {} [label={}, shape=ellipse];\n", quote("out " + output.name), quote(output.name));
     if (!previous.empty()) text += fmt::format("  {} -> {};\n", previous, quote("out " + output.name));
   }
-  static_cast<void>(sources);
   return text + "}\n";
 }
 

@@ -15,10 +15,10 @@ nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources);
 std::string exposure_text(const Plan& plan, const SourceMap& sources);
 
 // Encoders, merges and decoders of each round.
-std::string explain_text(const Plan& plan, const SourceMap& sources);
+std::string explain_text(const Plan& plan);
 nlohmann::json explain_json(const Plan& plan, const SourceMap& sources);
 // A graph in the language of Graphviz.
-std::string explain_dot(const Plan& plan, const SourceMap& sources);
+std::string explain_dot(const Plan& plan);
 // One self-contained page.
 std::string explain_html(const Plan& plan, const SourceMap& sources, const std::string& title);
 
