@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <ctime>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "starfold/diag/diagnostic.h"
@@ -14,11 +17,27 @@
 namespace starfold::testing {
 
 // What hostile text may cost; sanitizers make everything slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STARFOLD_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(STARFOLD_SANITIZED)
 inline constexpr double seconds_for_hostile_text = 20;
 #else
 inline constexpr double seconds_for_hostile_text = 1;
 #endif
+
+// Processor time, so that other work on the machine does not count.
+class Stopwatch {
+ public:
+  double seconds() const {
+    return static_cast<double>(std::clock() - start_) / static_cast<double>(CLOCKS_PER_SEC);
+  }
+
+ private:
+  std::clock_t start_ = std::clock();
+};
 
 // One parsed text with everything it refers to.
 struct ParsedText {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
 
 #include "tests/support/syntax.h"
@@ -302,10 +301,9 @@ class Hostile : public ::testing::Test {
   }
 
   static std::string codes(std::string text) {
-    const auto start = std::chrono::steady_clock::now();
+    const testing::Stopwatch watch;
     const std::string out = ParsedText(std::move(text)).codes();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(took.count(), testing::seconds_for_hostile_text);
+    EXPECT_LT(watch.seconds(), testing::seconds_for_hostile_text);
     return out;
   }
 };

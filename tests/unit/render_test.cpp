@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -156,7 +155,7 @@ TEST(Render, LongLinesAreShownThroughAWindow) {
 }
 
 TEST(Render, HugeLinesAreQuick) {
-  const auto start = std::chrono::steady_clock::now();
+  const testing::Stopwatch watch;
   for (const char* part : {"x", "\xff", "\x80", "é"}) {
     std::string text;
     while (text.size() < 10'000'000) text += part;
@@ -165,8 +164,7 @@ TEST(Render, HugeLinesAreQuick) {
     c.diagnostic.primary.span = {0, 0, 10'000'000};
     EXPECT_LT(c.text().size(), 2000u);
   }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(took.count(), 2 * testing::seconds_for_hostile_text);
+  EXPECT_LT(watch.seconds(), 2 * testing::seconds_for_hostile_text);
 }
 
 TEST(Render, Colour) {
