@@ -1,0 +1,24 @@
+// What several subcommands do first and last: read a program, say what went wrong.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "starfold/base/error.h"
+#include "starfold/federation/program.h"
+
+namespace starfold::cli {
+
+// The text of a file; nullopt after a message on standard error.
+std::optional<std::string> read_text(const std::string& path);
+
+// Reads and compiles a program file (or a library program by name) and prints its diagnostics to
+// standard error; with `json` errors also become the one JSON object on standard output. Null when the
+// file cannot be read; a program with errors has no plan.
+std::shared_ptr<const CompiledProgram> load_program(const std::string& file, bool json);
+
+// A failed run: the message and the place in the program, if it has one.
+void print_run_error(const RunError& error, const SourceMap& sources, bool json);
+
+}  // namespace starfold::cli
