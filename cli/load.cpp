@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "starfold/base/embedded_lib.h"
 #include "starfold/diag/render.h"
 
 namespace starfold::cli {
@@ -24,12 +25,25 @@ std::optional<std::string> read_text(const std::string& path) {
   return text.str();
 }
 
+std::optional<NamedText> find_program(const std::string& name) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(name, ignored)) {
+    for (const EmbeddedModule& file : embedded_modules()) {
+      if (file.name == fmt::format("{}{}", library_programs, name)) {
+        return NamedText{fmt::format("lib/{}.fold", file.name), std::string(file.text)};
+      }
+    }
+  }
+  std::optional<std::string> text = read_text(name);
+  return text ? std::optional<NamedText>({name, std::move(*text)}) : std::nullopt;
+}
+
 std::shared_ptr<const CompiledProgram> load_program(const std::string& file, bool json) {
-  std::optional<std::string> text = read_text(file);
-  if (!text) return nullptr;
+  std::optional<NamedText> named = find_program(file);
+  if (!named) return nullptr;
   ProgramOptions options;
   options.load = modules_beside(file);
-  std::shared_ptr<const CompiledProgram> program = compile_program({file, std::move(*text), {}}, options);
+  std::shared_ptr<const CompiledProgram> program = compile_program({named->name, std::move(named->text), {}}, options);
   const Compilation& compilation = program->compilation;
   fmt::print(stderr, "{}", render_text(compilation.diagnostics, compilation.sources, isatty(STDERR_FILENO) != 0));
   if (json && !compilation.ok()) {

@@ -10,6 +10,16 @@
 
 namespace starfold::cli {
 
+// Ready-made programs have names that begin with this in the embedded library.
+inline constexpr std::string_view library_programs = "programs/";
+
+// A program as the user named it: a file, or a program of the library; nullopt after a message.
+struct NamedText {
+  std::string name;
+  std::string text;
+};
+std::optional<NamedText> find_program(const std::string& name);
+
 // The text of a file; nullopt after a message on standard error.
 std::optional<std::string> read_text(const std::string& path);
 

@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   int status = starfold::cli::exit_done;
   starfold::cli::add_check(app, status);
   starfold::cli::add_explain(app, status);
+  starfold::cli::add_lib(app, status);
   starfold::cli::add_run(app, status);
   try {
     app.parse(argc, argv);
