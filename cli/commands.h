@@ -1,7 +1,5 @@
-// The subcommands: one file each. Library code says what is wrong; only this folder prints.
+// One function per subcommand: each adds itself to the app and sets the exit status when it runs.
 #pragma once
-
-#include <functional>
 
 namespace CLI {
 class App;
@@ -9,23 +7,16 @@ class App;
 
 namespace starfold::cli {
 
-// Exit codes of every command.
-enum Exit : int {
-  done = 0,
-  refused = 1,  // the program (or a policy) says no
-  usage = 2,    // the command was used wrongly
-  failed = 3,   // the run failed: data, numerics, federation
-};
+inline constexpr int exit_done = 0;
+inline constexpr int exit_refused = 1;  // the program (or policy) says no
+inline constexpr int exit_usage = 2;
+inline constexpr int exit_failed = 3;  // data, numerics, federation
 
-// A subcommand: its place in the command line, and what runs it and gives the exit code.
-struct Command {
-  CLI::App* app;
-  std::function<int()> run;
-};
-
-// Each adds its subcommand with its options.
-Command check_command(CLI::App& app);
-Command fmt_command(CLI::App& app);
-Command ops_command(CLI::App& app);
+void add_check(CLI::App& app, int& status);
+void add_explain(CLI::App& app, int& status);
+void add_fmt(CLI::App& app, int& status);
+void add_lib(CLI::App& app, int& status);
+void add_ops(CLI::App& app, int& status);
+void add_run(CLI::App& app, int& status);
 
 }  // namespace starfold::cli

@@ -1,53 +1,56 @@
-// starfold: the command line. Options and behaviour of a subcommand are in its own file.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <exception>
-#include <vector>
+#include <new>
 
 #include "cli/commands.h"
-#include "cli/console.h"
 
-namespace starfold::cli {
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App app("Statistics over records that stay where they are.", "starfold");
-  app.set_version_flag("--version", "starfold " STARFOLD_VERSION);
-  app.set_help_flag("-h,--help", "Show this help");
+  using namespace starfold::cli;
+  CLI::App app("Write as if all records were in one place; see and limit what leaves each client.", "starfold");
+  app.set_version_flag("--version", "starfold " STARFOLD_VERSION, "show the version");
+  app.set_help_flag("-h,--help", "show this help");
   app.failure_message(CLI::FailureMessage::simple);
+  app.get_formatter()->column_width(24);
+  app.get_formatter()->label("REQUIRED", "");
   app.require_subcommand(1);
   app.footer(
       "`starfold COMMAND --help` says more about a command.\n"
       "Exit codes: 0 done; 1 the program or a policy says no; 2 wrong usage; 3 the run failed.");
-  app.get_formatter()->column_width(24);
-
-  const std::vector<Command> commands = {check_command(app), fmt_command(app), ops_command(app)};
-  for (const Command& command : commands) command.app->set_help_flag("-h,--help", "Show this help");
+  int status = exit_done;
+  add_check(app, status);
+  add_run(app, status);
+  add_explain(app, status);
+  add_fmt(app, status);
+  add_ops(app, status);
+  add_lib(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // Help and version are successes that CLI11 prints; anything else is wrong usage.
-    return app.exit(error) == 0 ? Exit::done : Exit::usage;
+    const bool asked = error.get_exit_code() == 0;  // --help and --version
+    app.exit(error);
+    return asked ? exit_done : exit_usage;
   }
-  for (const Command& command : commands) {
-    if (command.app->parsed()) return command.run();
-  }
-  return Exit::usage;
+  return status;
 }
 
 }  // namespace
-}  // namespace starfold::cli
 
 int main(int argc, char** argv) {
-  using namespace starfold::cli;
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away ends a command quietly
+  std::signal(SIGPIPE, SIG_DFL);  // a reader that leaves ends the program quietly
   try {
-    const int code = run(argc, argv);
-    return finish_output() ? code : static_cast<int>(Exit::failed);
+    const int status = run(argc, argv);
+    if (std::fflush(stdout) == 0) return status;
+    fmt::print(stderr, "error: standard output cannot be written\n");
   } catch (const std::bad_alloc&) {
-    complain("out of memory");
+    std::fputs("error: out of memory\n", stderr);
+  } catch (const std::system_error& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
   } catch (const std::exception& error) {
-    complain(std::string("internal error, please report it: ") + error.what());
+    fmt::print(stderr, "error: this is a mistake in Starfold, please report it: {}\n", error.what());
   }
-  return Exit::failed;
+  return starfold::cli::exit_failed;
 }

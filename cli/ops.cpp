@@ -7,14 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/console.h"
 #include "starfold/base/suggest.h"
 #include "starfold/ops/op.h"
 
 namespace starfold::cli {
 namespace {
 
-struct OpsArguments {
+struct Arguments {
   std::string name;
   bool json = false;
   bool markdown = false;
@@ -135,34 +134,31 @@ nlohmann::ordered_json as_json(const Rows& rows) {
   return {{"operations", std::move(list)}};
 }
 
-int ops(const OpsArguments& arguments) {
+int ops(const Arguments& arguments) {
   const Rows rows = selected(arguments.name);
   if (rows.empty()) {
     std::vector<std::string> names;
     for (const Op* op : selected("")) names.push_back(op->name);
     const std::string suggestion = nearest(arguments.name, names);
-    complain(fmt::format("there is no operation named {}{}", arguments.name,
-                         suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
-    return Exit::usage;
+    fmt::print(stderr, "error: there is no operation named {}{}\n", arguments.name,
+               suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion));
+    return exit_usage;
   }
-  print(arguments.json       ? as_json(rows).dump() + "\n"
+  fmt::print("{}", arguments.json       ? as_json(rows).dump() + "\n"
         : arguments.markdown ? as_markdown(rows)
                              : as_text(rows));
-  return Exit::done;
+  return exit_done;
 }
 
 }  // namespace
 
-Command ops_command(CLI::App& app) {
-  auto arguments = std::make_shared<OpsArguments>();
-  CLI::App* command =
-      app.add_subcommand("ops", "List the operations of the language with their types");
-  command->add_option("NAME", arguments->name, "Only the operation of this name")->type_name("");
-  CLI::Option* json =
-      command->add_flag("--json", arguments->json, "One JSON object on standard output");
-  command->add_flag("--markdown", arguments->markdown, "The page docs/operations.md")
-      ->excludes(json);
-  return {command, [arguments] { return ops(*arguments); }};
+void add_ops(CLI::App& app, int& status) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("ops", "list the operations of the language with their types");
+  command->add_option("NAME", arguments->name, "only the operation of this name")->type_name("");
+  CLI::Option* json = command->add_flag("--json", arguments->json, "print one JSON object");
+  command->add_flag("--markdown", arguments->markdown, "print the page docs/operations.md")->excludes(json);
+  command->callback([arguments, &status] { status = ops(*arguments); });
 }
 
 }  // namespace starfold::cli

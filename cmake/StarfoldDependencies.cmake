@@ -6,6 +6,10 @@ find_package(nlohmann_json REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(Boost REQUIRED)  # headers only
 find_package(hwy REQUIRED)
+set(OPENSSL_USE_STATIC_LIBS TRUE)  # a few functions of it: not worth a shared library at every start
+find_package(OpenSSL REQUIRED)
+find_library(STARFOLD_MINIZIP minizip REQUIRED)
+find_library(STARFOLD_ZLIB z REQUIRED)
 
 # One thread per worker: prefer the serial OpenBLAS even where another variant is the default.
 find_library(STARFOLD_OPENBLAS openblas
@@ -16,4 +20,5 @@ find_library(STARFOLD_LAPACKE lapacke REQUIRED)
 add_library(starfold_dependencies INTERFACE)
 target_link_libraries(starfold_dependencies INTERFACE
   Threads::Threads fmt::fmt nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
-  Boost::headers hwy::hwy hwy::hwy_contrib ${STARFOLD_LAPACKE} ${STARFOLD_OPENBLAS})
+  Boost::headers hwy::hwy hwy::hwy_contrib OpenSSL::Crypto
+  ${STARFOLD_MINIZIP} ${STARFOLD_ZLIB} ${STARFOLD_LAPACKE} ${STARFOLD_OPENBLAS})

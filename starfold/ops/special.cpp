@@ -30,7 +30,11 @@ using Quiet =
 using StudentsT = bm::students_t_distribution<double, Quiet>;
 using FisherF = bm::fisher_f_distribution<double, Quiet>;
 
+// So large that the limiting distribution is exact, and products with it might overflow.
+constexpr double kLimitFreedom = 1e100;
+
 bool is_freedom(double df) { return df > 0; }  // false for nan
+bool is_limit(double df) { return df > kLimitFreedom; }
 
 // P(Z > x) for a finite x. erfc amplifies the rounding of x/sqrt(2) by x^2 in the far tail, so
 // the rounding error of the product is taken back to first order.
@@ -47,7 +51,16 @@ double t_upper(double x, double df) {
   const double ratio = x / std::sqrt(df);
   if (ratio < 1e150) return bm::cdf(bm::complement(StudentsT(df), x));
   // x^2 may overflow; only the leading term of the tail is left.
-  return std::pow(1 / ratio, df) / (df * bm::beta(df / 2, 0.5, Quiet()));
+  return std::exp(df * (std::log(df) / 2 - std::log(x))) / (df * bm::beta(df / 2, 0.5, Quiet()));
+}
+
+// Boost's quantile breaks down in the extreme lower tail, where the leading term of the tail
+// says it all: p = z^(df/2) / (df B(df/2, 1/2)) with z = df / (df + x^2).
+double t_lower_quantile(double p, double df) {
+  const double log_z = 2 / df * (std::log(p) + std::log(df * bm::beta(df / 2, 0.5, Quiet())));
+  if (log_z < -40) return -std::sqrt(df) * std::exp(-log_z / 2);
+  const double x = bm::quantile(StudentsT(df), p);
+  return std::isfinite(x) ? x : -std::sqrt(df * std::expm1(-log_z));
 }
 
 }  // namespace
@@ -75,6 +88,7 @@ double normal_quantile(double p) {
   if (!(p >= 0 && p <= 1)) return kNan;
   if (p == 0) return -kInf;
   if (p == 1) return kInf;
+  if (p == 0.5) return 0;  // and not -0
   return -std::numbers::sqrt2 * bm::erfc_inv(2 * p, Quiet());
 }
 
@@ -82,7 +96,7 @@ double t_cdf(double x, double df) { return t_sf(-x, df); }
 
 double t_sf(double x, double df) {
   if (std::isnan(x) || !is_freedom(df)) return kNan;
-  if (std::isinf(df)) return normal_sf(x);
+  if (is_limit(df)) return normal_sf(x);
   if (std::isinf(x)) return x > 0 ? 0 : 1;
   if (x == 0) return 0.5;
   return x > 0 ? t_upper(x, df) : 1 - t_upper(-x, df);
@@ -90,10 +104,10 @@ double t_sf(double x, double df) {
 
 double t_quantile(double p, double df) {
   if (!(p >= 0 && p <= 1) || !is_freedom(df)) return kNan;
-  if (std::isinf(df)) return normal_quantile(p);
+  if (is_limit(df)) return normal_quantile(p);
   if (p == 0) return -kInf;
   if (p == 1) return kInf;
-  return bm::quantile(StudentsT(df), p);
+  return p < 0.5 ? t_lower_quantile(p, df) : bm::quantile(StudentsT(df), p);
 }
 
 double chi2_cdf(double x, double df) {
@@ -114,9 +128,9 @@ double f_cdf(double x, double d1, double d2) {
   if (std::isnan(x) || !is_freedom(d1) || !is_freedom(d2)) return kNan;
   if (x <= 0) return 0;
   if (std::isinf(x)) return 1;
-  if (std::isinf(d1) && std::isinf(d2)) return x < 1 ? 0 : 1;  // the point 1
-  if (std::isinf(d2)) return chi2_cdf(d1 * x, d1);
-  if (std::isinf(d1)) return chi2_sf(d2 / x, d2);
+  if (is_limit(d1) && is_limit(d2)) return x < 1 ? 0 : 1;  // the point 1
+  if (is_limit(d2)) return chi2_cdf(d1 * x, d1);
+  if (is_limit(d1)) return chi2_sf(d2 / x, d2);
   return bm::cdf(FisherF(d1, d2), x);
 }
 
@@ -124,9 +138,9 @@ double f_sf(double x, double d1, double d2) {
   if (std::isnan(x) || !is_freedom(d1) || !is_freedom(d2)) return kNan;
   if (x <= 0) return 1;
   if (std::isinf(x)) return 0;
-  if (std::isinf(d1) && std::isinf(d2)) return x < 1 ? 1 : 0;
-  if (std::isinf(d2)) return chi2_sf(d1 * x, d1);
-  if (std::isinf(d1)) return chi2_cdf(d2 / x, d2);
+  if (is_limit(d1) && is_limit(d2)) return x < 1 ? 1 : 0;
+  if (is_limit(d2)) return chi2_sf(d1 * x, d1);
+  if (is_limit(d1)) return chi2_cdf(d2 / x, d2);
   return bm::cdf(bm::complement(FisherF(d1, d2), x));
 }
 

@@ -66,7 +66,9 @@ std::string print(const Plan& plan);
 // SHA-256 of the plan's text, as 64 hexadecimal digits.
 std::string plan_hash(const Plan& plan);
 
-// A merged or sent value as its readers know it: a name, or the expression.
+// A value as its readers know it: the user's name for it, or the expression.
 std::string describe(const Plan& plan, ir::NodeId id);
+// A fold as an expression: what is folded, whatever name the result has.
+std::string describe_fold(const Plan& plan, ir::NodeId id);
 
 }  // namespace starfold

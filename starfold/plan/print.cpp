@@ -51,10 +51,9 @@ std::string plan_hash(const Plan& plan) {
 
 std::string describe(const Plan& plan, ir::NodeId id) {
   const auto name = plan.program.names.find(id);
-  const ir::Node& node = plan.program.graph[id];
-  // A fold is best known by what it folds, whatever name its result has.
-  const bool named = name != plan.program.names.end() && node.kind != ir::Kind::apply;
-  return named ? name->second : ir::print_expr(plan.program, id);
+  return name != plan.program.names.end() ? name->second : ir::print_expr(plan.program, id);
 }
+
+std::string describe_fold(const Plan& plan, ir::NodeId id) { return ir::print_expr(plan.program, id); }
 
 }  // namespace starfold

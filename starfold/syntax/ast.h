@@ -93,8 +93,9 @@ struct Fn {
   Name name;
   std::vector<Param> params;
   std::optional<TypeExpr> result;
-  Block body;     // statements before the result; empty for `= expr`
-  ExprPtr value;  // the result
+  Block body;       // statements before the result; empty for `= expr`
+  ExprPtr value;    // the result
+  Span value_span;  // of the result, with parentheses around it
   bool braces = false;
   Span open;  // the opening and closing brace, if there are any
   Span close;

@@ -37,8 +37,7 @@ constexpr std::array lookalikes = {
     Lookalike{0xFF1A, TokenKind::colon},         Lookalike{0xFF1D, TokenKind::equal},
     Lookalike{0xFF0B, TokenKind::plus},          Lookalike{0xFF0D, TokenKind::minus},
     Lookalike{0xFF0A, TokenKind::star},          Lookalike{0xFF0F, TokenKind::slash},
-    Lookalike{'&', TokenKind::kw_and},           Lookalike{'|', TokenKind::kw_or},
-    Lookalike{'!', TokenKind::kw_not},
+    Lookalike{'&', TokenKind::kw_and},           Lookalike{'!', TokenKind::kw_not},
 };
 
 struct Hint {
@@ -50,6 +49,7 @@ struct Hint {
 // Characters that need a sentence of their own.
 constexpr std::array hints = {
     Hint{';', TokenKind::newline, "write each statement on its own line"},
+    Hint{'|', TokenKind::kw_or, "write `or`; the absolute value is abs(x)"},
     Hint{'%', TokenKind::slash, "write the remainder of a division as mod(a, b)"},
     Hint{'"', TokenKind::invalid, "there are no text values; comments start with `#`"},
     Hint{0x201C, TokenKind::invalid, "there are no text values; comments start with `#`"},

@@ -1,4 +1,4 @@
-// Characters: letters and digits, and those that people type or paste but the language does not have.
+// Letters and digits, and the characters people type or paste that the language does not have.
 #pragma once
 
 #include <string>

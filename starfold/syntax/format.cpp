@@ -28,14 +28,14 @@ class Formatter {
   }
 
  private:
-  void block(const ast::Block& items, const ast::Expr* result, std::uint32_t end);
+  void block(const ast::Block& items, const ast::Fn* fn, std::uint32_t end);
   void statement(const ast::Stmt& stmt, std::uint32_t block_end);
   void before(Span piece, std::uint32_t head_end);
   void after(std::uint32_t end, std::uint32_t limit);
   void own_line_comments(std::uint32_t end);
   void comment_above();
   void write_comment();
-  void body(Span open, Span close, const ast::Block& items, const ast::Expr* result);
+  void body(Span open, Span close, const ast::Block& items, const ast::Fn* fn);
   bool comment_before(std::uint32_t end) const {
     return next_ < comments_.size() && comments_[next_].span.begin < end;
   }
@@ -125,15 +125,15 @@ void Formatter::after(std::uint32_t end, std::uint32_t limit) {
   out_ += "\n";
 }
 
-void Formatter::block(const ast::Block& items, const ast::Expr* result, std::uint32_t end) {
+void Formatter::block(const ast::Block& items, const ast::Fn* fn, std::uint32_t end) {
   first_in_block_ = true;
   for (const ast::Stmt& stmt : items) statement(stmt, end);
-  if (result) {
-    before(result->span, result->span.end);
+  if (fn) {
+    before(fn->value_span, fn->value_span.end);
     Layout layout;
-    lay_out(layout, *result);
+    lay_out(layout, *fn->value);
     write(layout);
-    after(result->span.end, end);
+    after(fn->value_span.end, end);
   }
   own_line_comments(end);
 }
@@ -158,13 +158,13 @@ void Formatter::statement(const ast::Stmt& stmt, std::uint32_t block_end) {
 }
 
 // The lines between braces; the opening brace is written, the closing one is not.
-void Formatter::body(Span open, Span close, const ast::Block& items, const ast::Expr* result) {
+void Formatter::body(Span open, Span close, const ast::Block& items, const ast::Fn* fn) {
   const std::uint32_t first = !items.empty() ? items[0].span.begin
-                              : result       ? result->span.begin
+                              : fn           ? fn->value_span.begin
                                              : close.begin;
   after(open.end, first);
   margin_ += 2;
-  block(items, result, close.begin);
+  block(items, fn, close.begin);
   margin_ -= 2;
 }
 
@@ -219,7 +219,7 @@ void Formatter::node(const ast::Fn& node) {
   }
   layout.text(" {");
   write(layout);
-  body(node.open, node.close, node.body, node.value.get());
+  body(node.open, node.close, node.body, &node);
   out_ += std::string(margin_, ' ') + "}";
 }
 

@@ -354,10 +354,9 @@ void Lexer::stranger() {
     push(TokenKind::invalid, begin, end);
   } else if (s.meant == TokenKind::newline) {
     if (!inside_brackets() && !out_.tokens.empty()) push_newline();
-  } else if (s.meant == TokenKind::number) {
-    push(TokenKind::number, begin, end, first.value == 0x221E ? HUGE_VAL : std::numbers::pi);
   } else if (s.meant != TokenKind::end_of_file) {
-    push(s.meant, begin, end);
+    push(s.meant, begin, end, first.value == 0x221E ? HUGE_VAL : std::numbers::pi);
+    out_.tokens.back().reported = true;
   }
 }
 

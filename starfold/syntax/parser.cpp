@@ -148,6 +148,10 @@ std::optional<Parser::Node> Parser::import_node() {
   take();
   auto module = name("the name of a module after `import`");
   if (!module) return std::nullopt;
+  if (!at_end()) {
+    fail("the end of the line",
+         at(TokenKind::comma) ? "write one `import` line for each module" : "");
+  }
   return ast::Import{std::move(*module)};
 }
 
@@ -156,12 +160,11 @@ std::optional<Parser::Node> Parser::size_node() {
   auto declared = name("a name after `size`");
   if (!declared) return std::nullopt;
   ast::SizeDecl node{std::move(*declared), nullptr};
-  if (expect(TokenKind::equal, "the name of the size")) {
-    if (at(TokenKind::number) && peek().integer) {
-      node.value = leaf(ast::ExprKind::number).expr;
-    } else {
-      fail("a positive whole number");
-    }
+  if (!accept(TokenKind::equal)) fail("`=` and a number after the name of the size");
+  if (!failed_ && at(TokenKind::number) && peek().integer) {
+    node.value = leaf(ast::ExprKind::number).expr;
+  } else {
+    fail("a positive whole number");
   }
   if (!node.value) node.value = invalid_leaf().expr;
   return node;
@@ -193,11 +196,13 @@ std::optional<Parser::Node> Parser::fn_node() {
     if (failed_) return std::nullopt;
   }
   if (accept(TokenKind::equal)) {
+    const std::uint32_t begin = peek().begin;
     node.value = value();
-  } else if (at(TokenKind::left_brace)) {
+    node.value_span = span_since(begin);
+  } else if (at_block()) {
     node.braces = true;
     node.open = span(peek());
-    node.close = block(Place::function, node.body, &node.value);
+    node.close = block(node.body, &node);
   } else {
     fail(node.result ? "`=` or `{` after the type of the result"
                      : "`->`, `=` or `{` after the parameters");
@@ -241,7 +246,7 @@ std::optional<Parser::Node> Parser::let_node() {
     node.names.push_back(std::move(*declared));
     node.type = optional_type();
   }
-  node.value = value_after(TokenKind::equal, "the name");
+  node.value = assigned("value after the name");
   return node;
 }
 
@@ -250,7 +255,7 @@ std::optional<Parser::Node> Parser::state_node() {
   auto declared = name("a name after `state`");
   if (!declared) return std::nullopt;
   ast::State node{std::move(*declared), optional_type(), nullptr};
-  node.value = value_after(TokenKind::equal, "the state: it needs a first value");
+  node.value = assigned("first value after the state");
   return node;
 }
 
@@ -266,7 +271,7 @@ std::optional<Parser::Node> Parser::trace_node() {
   auto declared = name("a name after `trace`");
   if (!declared) return std::nullopt;
   ast::Trace node{std::move(*declared), nullptr};
-  node.value = value_after(TokenKind::equal, "the name of the trace");
+  node.value = assigned("value after the name of the trace");
   return node;
 }
 
@@ -289,12 +294,12 @@ std::optional<Parser::Node> Parser::repeat_node() {
   take();
   ast::Repeat node;
   repeat_count(node);
-  node.open = span(peek());
-  if (!at(TokenKind::left_brace)) {
+  if (!at_block()) {
     if (!failed_) fail("`{` after the number of repetitions");
     return std::nullopt;
   }
-  node.close = block(Place::repeat, node.body, nullptr);
+  node.open = span(peek());
+  node.close = block(node.body, nullptr);
   const std::size_t after = at_;
   skip_newlines();
   if (accept(TokenKind::kw_until)) {
@@ -321,46 +326,55 @@ void Parser::repeat_count(ast::Repeat& node) {
 
 // Blocks.
 
-Span Parser::block(Place place, ast::Block& body, ast::ExprPtr* result) {
+// Whether a block begins here. One that begins on the next line is a mistake, but is read.
+bool Parser::at_block() {
+  if (at(TokenKind::newline) && peek(1).kind == TokenKind::left_brace) {
+    take();
+    if (!failed_) report_brace_below();
+  }
+  return at(TokenKind::left_brace);
+}
+
+Span Parser::block(ast::Block& body, ast::Fn* fn) {
   const bool header_failed = failed_;
   const Token open = peek();
   if (block_depth_ < max_block_depth) {
     take();
     ++block_depth_;
-    block_statements(place, open, body, result);
+    block_statements(open, body, fn);
     --block_depth_;
-    accept(TokenKind::right_brace);
+    // Without a brace the block ends where the next statement's line begins.
+    if (!accept(TokenKind::right_brace) && tokens_[at_ - 1].kind == TokenKind::newline) --at_;
   } else {
     blocks_too_deep();
     skip_braces();
     if (at(TokenKind::end_of_file)) unclosed_at_ = at_;
   }
-  if (result && !*result) *result = invalid_leaf().expr;
+  if (fn && !fn->value) fn->value = invalid_leaf().expr;
   failed_ = header_failed;
   return span(tokens_[at_ - 1]);
 }
 
-void Parser::block_statements(Place place, const Token& open, ast::Block& body,
-                              ast::ExprPtr* result) {
+void Parser::block_statements(const Token& open, ast::Block& body, ast::Fn* fn) {
   failed_ = false;
   for (;;) {
     skip_newlines();
     if (at(TokenKind::end_of_file) || forgot_brace(open)) return unfinished_block(open);
     if (at(TokenKind::right_brace)) break;
     const bool update = at(TokenKind::name) && peek(1).kind == TokenKind::left_arrow;
-    if (!result || update || starts_statement(peek().kind) || at(TokenKind::kw_until)) {
-      statement(place, body);
+    if (!fn || update || starts_statement(peek().kind) || at(TokenKind::kw_until)) {
+      statement(fn ? Place::function : Place::repeat, body);
     } else {
-      result_expression(*result);
+      result_expression(open, *fn);
     }
   }
-  if (result && !*result && !failed_) {
+  if (fn && !fn->value && !failed_) {
     fail("an expression before `}`", "the last line of a function is its result");
   }
 }
 
 // An expression on a line of its own inside a function: the result, if it is the last.
-void Parser::result_expression(ast::ExprPtr& result) {
+void Parser::result_expression(const Token& open, ast::Fn& fn) {
   failed_ = false;
   depth_ = 0;
   brackets_.clear();
@@ -371,17 +385,18 @@ void Parser::result_expression(ast::ExprPtr& result) {
   }
   Parsed parsed = expression();
   if (!parsed) {
-    result = invalid_leaf().expr;
+    fn.value = invalid_leaf().expr;
     return give_up(first);
   }
-  const Span where = parsed.outer;
-  result = std::move(parsed.expr);
+  fn.value_span = parsed.outer;
+  fn.value = std::move(parsed.expr);
   if (!at_end()) {
     fail_end();
     return give_up(first);
   }
   skip_newlines();
-  if (!at(TokenKind::right_brace) && !at(TokenKind::end_of_file)) report_stray(where);
+  const bool last = at(TokenKind::right_brace) || at(TokenKind::end_of_file) || forgot_brace(open);
+  if (!last) report_stray(fn.value_span);
 }
 
 // Whether a statement that only a file contains stands at the margin while a brace is missing.
@@ -416,8 +431,8 @@ ast::ExprPtr Parser::value() {
   return std::move(parsed.expr);
 }
 
-ast::ExprPtr Parser::value_after(TokenKind sign, std::string_view after) {
-  if (!failed_) expect(sign, after);
+ast::ExprPtr Parser::assigned(std::string_view what) {
+  if (!failed_ && !accept(TokenKind::equal)) fail(fmt::format("`=` and a {}", what));
   return value();
 }
 

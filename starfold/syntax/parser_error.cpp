@@ -40,6 +40,11 @@ std::string_view foreign_help(std::string_view word) {
 
 bool is_value(TokenKind kind) { return kind == TokenKind::name || kind == TokenKind::number; }
 
+bool ends_value(TokenKind kind) {
+  return is_value(kind) || kind == TokenKind::right_paren || kind == TokenKind::right_bracket ||
+         kind == TokenKind::quote || kind == TokenKind::invalid;
+}
+
 bool continues_line(TokenKind kind) {
   return (kind >= TokenKind::plus && kind <= TokenKind::greater_equal) ||
          kind == TokenKind::kw_and || kind == TokenKind::kw_or || kind == TokenKind::equal ||
@@ -84,7 +89,7 @@ void Parser::fail(std::string_view expected, std::string help) {
   if (failed_) return;
   failed_ = true;
   const Token& token = peek();
-  if (token.kind == TokenKind::invalid) return;  // the lexer has said why
+  if (token.kind == TokenKind::invalid || token.reported) return;  // the lexer has said why
   if (at_end() && !brackets_.empty()) return fail_unclosed(brackets_.back());
   if (help.empty()) help = general_help();
   report({Code::UnexpectedToken,
@@ -99,12 +104,15 @@ void Parser::fail_unclosed(const Token& opener) {
   failed_ = true;
   const bool paren = opener.kind == TokenKind::left_paren;
   const std::string_view closer = paren ? ")" : "]";
+  const auto line = sources_[file_].position(previous_end()).line;
   report({Code::Unclosed,
           fmt::format("this `{}` is never closed", spelling(opener.kind)),
           {span(opener), fmt::format("the matching `{}` is missing", closer)},
           {},
           {},
-          fmt::format("add `{}` before {}", closer, found())});
+          at(TokenKind::right_brace)
+              ? fmt::format("add `{}` before `}}`", closer)
+              : fmt::format("add `{}` at the end of line {}", closer, line)});
 }
 
 std::string Parser::found() const {
@@ -120,23 +128,30 @@ std::string Parser::found() const {
   return is_keyword(peek().kind) ? "the keyword " + word : word;
 }
 
-// Advice that depends only on what was found, and on the token before it.
+// Advice that depends only on what was found, and on the tokens before it.
 std::string Parser::general_help() const {
   const TokenKind kind = peek().kind;
   const Token before = at_ == 0 ? Token{} : tokens_[at_ - 1];
-  const bool adjacent = before.end == peek().begin;
-  if (kind == TokenKind::left_arrow) return arrow_help();
-  if (kind == TokenKind::equal && (is_value(before.kind) || before.kind == TokenKind::right_paren ||
-                                   before.kind == TokenKind::right_bracket)) {
-    return "to test whether two values are equal, write `==`";
+  const bool doubled = before.kind == kind && before.end == peek().begin;
+  const bool in_call = !brackets_.empty() && brackets_.back().kind == TokenKind::left_paren;
+  switch (kind) {
+    case TokenKind::left_arrow:
+      return arrow_help();
+    case TokenKind::equal:
+      return in_call && before.kind == TokenKind::name
+                 ? "arguments are given in their order, without names"
+             : ends_value(before.kind) ? "to test whether two values are equal, write `==`"
+                                       : "";
+    case TokenKind::star:
+      return doubled && at_ > 1 && ends_value(tokens_[at_ - 2].kind) ? "a power is written with `^`"
+                                                                     : "";
+    case TokenKind::slash:
+      return doubled ? "a comment starts with `#`" : "";
+    case TokenKind::colon:
+      return in_call || brackets_.empty() ? "" : "a range has two ends, as in x[:, 2:4]";
+    default:
+      return "";
   }
-  if (kind == TokenKind::star && before.kind == TokenKind::star && adjacent) {
-    return "a power is written with `^`";
-  }
-  if (kind == TokenKind::slash && before.kind == TokenKind::slash && adjacent) {
-    return "a comment starts with `#`";
-  }
-  return "";
 }
 
 // `a <-b` reads as an update; a comparison with a negative value was meant.
@@ -196,13 +211,17 @@ bool Parser::starts_foreign_statement() const {
 void Parser::fail_end() {
   const Token& token = peek();
   const Token before = tokens_[at_ - 1];
-  const bool after_value = is_value(before.kind) || before.kind == TokenKind::right_paren ||
-                           before.kind == TokenKind::right_bracket ||
-                           before.kind == TokenKind::quote || before.kind == TokenKind::invalid;
+  const bool after_value = ends_value(before.kind);
   const std::string_view expected =
       after_value ? "an operator or the end of the line" : "the end of the line";
   if (starts_statement(token.kind)) {
     return fail("the end of the line", "write each statement on its own line");
+  }
+  if (const auto help = foreign_help(text(before)); !help.empty()) {
+    return fail(expected, std::string(help));
+  }
+  if (token.kind == TokenKind::comma) {
+    return fail(expected, "a vector is written in brackets, as in [1, 2]");
   }
   if (after_value && (is_value(token.kind) || token.kind == TokenKind::left_paren)) {
     return fail(expected, "two values need an operator between them, for example `*`");
@@ -226,6 +245,8 @@ void Parser::fail_operand() {
       return fail("an expression", "a positive number is written without a sign");
     case TokenKind::colon:
       return fail("an expression", "`:` selects a range only inside brackets, as in x[:, 2:4]");
+    case TokenKind::quote:
+      return fail("an expression", "`'` after a value transposes it; there are no text values");
     default:
       return fail("an expression");
   }
@@ -268,6 +289,15 @@ void Parser::report_chain(const Parsed& left, const Token& next) {
           {{left.expr->text_span, "the first one gives 0 or 1 for each element"}},
           {},
           std::move(help)});
+}
+
+void Parser::report_brace_below() {
+  report({Code::UnexpectedToken,
+          "expected `{` on the line before",
+          {span(peek()), "a newline before this ends the statement"},
+          {},
+          {},
+          "put `{` at the end of the line before"});
 }
 
 void Parser::report_misplaced(Place place) {

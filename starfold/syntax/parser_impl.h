@@ -71,6 +71,7 @@ class Parser {
   void fail_operand();
   void fail_depth();
   void report_chain(const Parsed& left, const Token& next);
+  void report_brace_below();
   void report_misplaced(Place place);
   void report_stray(Span expression);
   void unfinished_block(const Token& open);
@@ -95,15 +96,17 @@ class Parser {
   std::optional<Node> output_node();
   bool parameters(ast::Fn& fn);
   void repeat_count(ast::Repeat& node);
-  Span block(Place place, ast::Block& body, ast::ExprPtr* result);
-  void block_statements(Place place, const Token& open, ast::Block& body, ast::ExprPtr* result);
-  void result_expression(ast::ExprPtr& result);
+  bool at_block();
+  // The body of a repeat (`fn` is null) or of a function; gives the place of its closing brace.
+  Span block(ast::Block& body, ast::Fn* fn);
+  void block_statements(const Token& open, ast::Block& body, ast::Fn* fn);
+  void result_expression(const Token& open, ast::Fn& fn);
   bool forgot_brace(const Token& open) const;
   std::optional<ast::Name> name(std::string_view expected);
   ast::Name take_name();
   // After a mistake these give something marked invalid, so that the name they belong to stays.
   ast::ExprPtr value();
-  ast::ExprPtr value_after(TokenKind sign, std::string_view after);
+  ast::ExprPtr assigned(std::string_view what);
   ast::TypeExpr type();
   std::optional<ast::TypeExpr> optional_type();
   bool dimension(ast::TypeExpr& type);

@@ -59,8 +59,9 @@ enum class TokenKind : std::uint8_t {
 
 struct Token {
   TokenKind kind = TokenKind::end_of_file;
-  bool integer = false;  // number: digits only
-  bool closed = false;   // {: its } exists
+  bool integer = false;   // number: digits only
+  bool closed = false;    // {: its } exists
+  bool reported = false;  // the lexer reported it and read it as meant
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
   double value = 0;  // number

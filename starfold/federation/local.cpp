@@ -1,0 +1,81 @@
+#include "starfold/federation/local.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "starfold/base/error.h"
+
+namespace starfold {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Runs body(i) for i in [0, count) on a few threads; the order of calls is not fixed, so each must
+// touch only what belongs to i.
+void parallel_for(std::size_t count, int threads, const std::function<void(std::size_t)>& body) {
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) body(i);
+  };
+  std::vector<std::jthread> helpers;
+  const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(threads), count);
+  for (std::size_t i = 1; i < wanted; ++i) helpers.emplace_back(work);
+  work();
+}
+
+// The records that a report counts for a client: those of the bare star, or of the first named one.
+std::int64_t reported_records(const ir::Program& program, const Client& client) {
+  const std::map<std::string, std::int64_t> counts = record_counts(program, client);
+  return counts.empty() ? 0 : counts.begin()->second;
+}
+
+}  // namespace
+
+RunReport run_local(const std::shared_ptr<const CompiledProgram>& program, std::vector<Client> clients, const Settings& settings,
+                    const RunOptions& options) {
+  const Clock::time_point start = Clock::now();
+  const int threads = options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  RunReport report;
+  std::vector<std::string> names;
+  for (const Client& client : clients) {
+    names.push_back(client.name);
+    report.clients.push_back({client.name, reported_records(program->plan->program, client), 0, 0});
+  }
+  Coordinator coordinator(program, settings, std::move(names), options.optimize);
+  ProgramCache cache(*options.signature);
+  EngineOptions engine;
+  engine.block_records = options.block_records;
+  // Few clients share their threads among blocks; many are spread over the threads themselves.
+  engine.threads = std::max(1, threads / static_cast<int>(std::max<std::size_t>(1, clients.size())));
+  std::vector<Node> nodes;
+  nodes.reserve(clients.size());
+  for (Client& client : clients) nodes.emplace_back(std::move(client), cache, engine);
+
+  std::vector<Bytes> answers(nodes.size());
+  bool greeting = true;
+  while (!coordinator.done()) {
+    if (options.stop != nullptr && *options.stop) throw RunError("the run was stopped");
+    const Clock::time_point round_start = Clock::now();
+    const Bytes& request = coordinator.request();
+    // While nodes start they share the compilation of the program, one after the other.
+    parallel_for(nodes.size(), greeting ? 1 : threads, [&](std::size_t i) { answers[i] = nodes[i].handle(request); });
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      report.clients[i].bytes_received += request.size();
+      report.clients[i].bytes_sent += answers[i].size();
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) coordinator.absorb(i, answers[i]);
+    if (!greeting && options.watch) {
+      options.watch({coordinator.rounds_run(), coordinator.iteration(), since(start), since(round_start), &coordinator.results()});
+    }
+    greeting = false;
+  }
+  report.results = coordinator.results();
+  report.rounds = coordinator.rounds_run();
+  report.seconds = since(start);
+  return report;
+}
+
+}  // namespace starfold

@@ -1,0 +1,48 @@
+// A federation in one process: the same Coordinator, Nodes and messages, carried by function calls.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "starfold/federation/coordinator.h"
+#include "starfold/federation/node.h"
+
+namespace starfold {
+
+// What a watcher sees after each round.
+struct Progress {
+  std::int64_t rounds = 0;        // finished
+  std::int64_t iteration = 0;     // of the innermost loop
+  double seconds = 0;             // since the start
+  double round_seconds = 0;       // of the last round
+  const Results* results = nullptr;
+};
+
+struct RunOptions {
+  int threads = 0;                // 0: as many as the machine has
+  bool optimize = true;
+  std::int64_t block_records = 512;
+  const Signature* signature = &Signature::standard();
+  std::function<void(const Progress&)> watch;
+  const std::atomic<bool>* stop = nullptr;  // set from outside to end the run after the current round
+};
+
+struct ClientReport {
+  std::string name;
+  std::int64_t records = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_received = 0;
+};
+
+struct RunReport {
+  Results results;
+  std::int64_t rounds = 0;
+  std::vector<ClientReport> clients;
+  double seconds = 0;
+};
+
+// Runs a program without errors over clients. RunError when data, numerics or a client stop it.
+RunReport run_local(const std::shared_ptr<const CompiledProgram>& program, std::vector<Client> clients, const Settings& settings,
+                    const RunOptions& options = {});
+
+}  // namespace starfold

@@ -1,0 +1,207 @@
+#include "starfold/plan/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace starfold {
+namespace {
+
+using ir::Kind;
+using ir::NodeId;
+
+Line line_for(const Plan& plan, NodeId id, std::string name) {
+  return {std::move(name), ir::print_expr(plan.program, id), plan.program.graph[id].type().to_string()};
+}
+
+std::string lines_text(const std::vector<Line>& lines, std::size_t indent) {
+  std::size_t name_width = 0;
+  std::size_t expression_width = 0;
+  for (const Line& line : lines) {
+    name_width = std::max(name_width, line.name.size());
+    expression_width = std::max(expression_width, std::min<std::size_t>(line.expression.size(), 60));
+  }
+  std::string text;
+  for (const Line& line : lines) {
+    text += fmt::format("{}{:<{}} = {:<{}}  {}\n", std::string(indent, ' '), line.name, name_width, line.expression, expression_width, line.type);
+  }
+  return text;
+}
+
+// What a loop does at the end of each iteration.
+std::vector<Line> loop_lines(const Plan& plan, ir::LoopId id) {
+  const ir::Loop& loop = plan.program.loops[id];
+  std::vector<Line> lines;
+  for (const ir::Carried& carried : loop.carried) {
+    const auto named = plan.program.names.find(carried.next);
+    const bool known = named != plan.program.names.end() && named->second != carried.name;
+    lines.push_back({carried.name + " <-", known ? named->second : ir::print_expr(plan.program, carried.next), carried.type.to_string()});
+  }
+  for (const ir::Trace& trace : plan.program.traces) {
+    if (trace.loop == id) lines.push_back({"trace " + trace.name, describe(plan, trace.node), "[]"});
+  }
+  if (loop.until != ir::no_node) lines.push_back({"until", ir::print_expr(plan.program, loop.until), "[]"});
+  return lines;
+}
+
+class TextWriter {
+ public:
+  explicit TextWriter(const Plan& plan) : plan_(plan) {}
+
+  std::string run() {
+    const std::size_t rounds = rounds_of(plan_).size();
+    text_ = rounds == 0   ? "No rounds: no value leaves the clients.\n"
+            : rounds == 1 ? "One round of encode, merge, decode.\n"
+                          : fmt::format("{} rounds of encode, merge, decode.\n", rounds);
+    block(plan_.body, 0);
+    std::vector<Line> outputs;
+    for (const ir::Output& output : plan_.program.outputs) {
+      const std::string value = describe(plan_, output.node);
+      outputs.push_back({output.name, value == output.name ? ir::print_expr(plan_.program, output.node) : value,
+                         plan_.program.graph[output.node].type().to_string()});
+    }
+    if (!outputs.empty()) text_ += "\noutputs\n" + lines_text(outputs, 4);
+    return text_;
+  }
+
+ private:
+  void section(const char* title, const std::string& content, std::size_t indent) {
+    if (content.empty()) return;
+    text_ += std::string(indent + 2, ' ') + title + "\n" + content;
+  }
+
+  void block(const Block& block, std::size_t indent) {
+    section("the server computes first", lines_text(named_lines(plan_, block.prelude), indent + 4), indent);
+    for (const Step& step : block.steps) {
+      if (const auto* round = std::get_if<Round>(&step.action)) this->round(*round, indent);
+      if (const auto* loop = std::get_if<LoopStep>(&step.action)) {
+        text_ += fmt::format("\n{}repeat up to {} times\n", std::string(indent, ' '),
+                             describe(plan_, plan_.program.loops[loop->loop].count));
+        this->block(loop->body.front(), indent + 2);
+        section("at the end of each iteration", lines_text(loop_lines(plan_, loop->loop), indent + 6), indent + 2);
+      }
+      section("the server decodes", lines_text(named_lines(plan_, step.decoder), indent + 4), indent);
+    }
+  }
+
+  void round(const Round& round, std::size_t indent) {
+    const std::string pad(indent, ' ');
+    text_ += fmt::format("\n{}round {}\n", pad, round.number + 1);
+    std::string received;
+    for (const NodeId id : round.receives) {
+      received += fmt::format("{}    {}  {}\n", pad, describe(plan_, id), plan_.program.graph[id].type().to_string());
+    }
+    section("every client receives", received, indent);
+    section("every client computes on its own records", lines_text(named_lines(plan_, round.encoders), indent + 4), indent);
+    std::string merged;
+    for (const Merge& merge : round.merges) {
+      merged += fmt::format("{}    {}  {}  {} (merge {})\n", pad, describe_fold(plan_, merge.fold),
+                            plan_.program.graph[merge.fold].type().to_string(), plain_merge(merge.monoid), to_string(merge.monoid));
+    }
+    const std::string numbers = message_numbers(plan_, round);
+    section(fmt::format("every client sends {} {}, merged over clients", numbers, numbers == "1" ? "number" : "numbers").c_str(), merged, indent);
+  }
+
+  const Plan& plan_;
+  std::string text_;
+};
+
+nlohmann::json lines_json(const std::vector<Line>& lines) {
+  nlohmann::json array = nlohmann::json::array();
+  for (const Line& line : lines) array.push_back({{"name", line.name}, {"expr", line.expression}, {"type", line.type}});
+  return array;
+}
+
+nlohmann::json block_json(const Plan& plan, const Block& block, const nlohmann::json& exposure) {
+  nlohmann::json steps = nlohmann::json::array();
+  for (const Step& step : block.steps) {
+    nlohmann::json entry;
+    if (const auto* round = std::get_if<Round>(&step.action)) {
+      entry = exposure[static_cast<std::size_t>(round->number)];
+      entry["kind"] = "round";
+      entry["round"] = round->number + 1;
+      entry["numbers"] = message_numbers(plan, *round);
+      entry["encoders"] = lines_json(named_lines(plan, round->encoders));
+    } else {
+      const LoopStep& loop = std::get<LoopStep>(step.action);
+      entry = {{"kind", "repeat"},
+               {"count", describe(plan, plan.program.loops[loop.loop].count)},
+               {"body", block_json(plan, loop.body.front(), exposure)},
+               {"iteration", lines_json(loop_lines(plan, loop.loop))}};
+    }
+    entry["decoder"] = lines_json(named_lines(plan, step.decoder));
+    steps.push_back(std::move(entry));
+  }
+  return {{"prelude", lines_json(named_lines(plan, block.prelude))}, {"steps", std::move(steps)}};
+}
+
+std::string quote(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+}  // namespace
+
+std::vector<Line> named_lines(const Plan& plan, const std::vector<NodeId>& nodes) {
+  std::vector<Line> lines;
+  for (const NodeId id : nodes) {
+    const auto name = plan.program.names.find(id);
+    const Kind kind = plan.program.graph[id].kind;
+    if (name == plan.program.names.end() || kind == Kind::input || kind == Kind::loop_param || kind == Kind::loop_result) continue;
+    lines.push_back(line_for(plan, id, name->second));
+  }
+  return lines;
+}
+
+std::string explain_text(const Plan& plan) { return TextWriter(plan).run(); }
+
+nlohmann::json explain_json(const Plan& plan, const SourceMap& sources) {
+  nlohmann::json outputs = nlohmann::json::array();
+  for (const ir::Output& output : plan.program.outputs) {
+    outputs.push_back({{"name", output.name},
+                       {"expr", ir::print_expr(plan.program, output.node)},
+                       {"type", plan.program.graph[output.node].type().to_string()}});
+  }
+  return {{"plan", plan_hash(plan)},
+          {"rounds", plan.rounds},
+          {"program", block_json(plan, plan.body, exposure_json(plan, sources))},
+          {"outputs", std::move(outputs)}};
+}
+
+std::string explain_dot(const Plan& plan) {
+  std::string text =
+      "digraph starfold {\n  rankdir=LR;\n  node [shape=box, fontname=\"Helvetica\"];\n"
+      "  records [label=\"records\\n(on each client)\", shape=cylinder];\n";
+  std::string previous;
+  for (const Round* round : rounds_of(plan)) {
+    const int n = round->number + 1;
+    std::string encoders = fmt::format("encode {}", n);
+    for (const Line& line : named_lines(plan, round->encoders)) encoders += "\\n" + line.name + " : " + line.type;
+    text += fmt::format("  encode{} [label={}];\n  records -> encode{};\n", n, quote(encoders), n);
+    if (!previous.empty()) {
+      std::string sent;
+      for (const NodeId id : round->receives) sent += (sent.empty() ? "" : ", ") + describe(plan, id);
+      text += fmt::format("  {} -> encode{} [label={}, style=dashed];\n", previous, n, quote(sent));
+    }
+    text += fmt::format("  merge{} [label=\"merge {}\", shape=circle];\n", n, n);
+    for (const Merge& merge : round->merges) {
+      text += fmt::format("  encode{} -> merge{} [label={}];\n", n, n,
+                          quote(fmt::format("{} {}", describe_fold(plan, merge.fold), plan.program.graph[merge.fold].type().to_string())));
+    }
+    text += fmt::format("  decode{} [label=\"decode {}\"];\n  merge{} -> decode{};\n", n, n, n, n);
+    if (round->loop_depth > 0) text += fmt::format("  decode{} -> encode{} [label=\"next iteration\", style=dashed];\n", n, n);
+    previous = fmt::format("decode{}", n);
+  }
+  for (const ir::Output& output : plan.program.outputs) {
+    text += fmt::format("  {} [label={}, shape=ellipse];\n", quote("out " + output.name), quote(output.name));
+    if (!previous.empty()) text += fmt::format("  {} -> {};\n", previous, quote("out " + output.name));
+  }
+  return text + "}\n";
+}
+
+}  // namespace starfold

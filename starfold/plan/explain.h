@@ -1,0 +1,40 @@
+// A plan for its readers: what is sent to clients, what leaves them, and what becomes of it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "starfold/base/source.h"
+#include "starfold/plan/plan.h"
+
+namespace starfold {
+
+// The array `rounds` of `check --json`.
+nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources);
+// The exposure table of `check`.
+std::string exposure_text(const Plan& plan, const SourceMap& sources);
+
+// Encoders, merges and decoders of each round.
+std::string explain_text(const Plan& plan);
+nlohmann::json explain_json(const Plan& plan, const SourceMap& sources);
+// A graph in the language of Graphviz.
+std::string explain_dot(const Plan& plan);
+// One self-contained page.
+std::string explain_html(const Plan& plan, const SourceMap& sources, const std::string& title);
+
+// How many numbers a client sends in a round, as a polynomial in the sizes.
+std::string message_numbers(const Plan& plan, const Round& round);
+
+// One line of local work or of the decoder: a name (may be empty), an expression and its type.
+struct Line {
+  std::string name;
+  std::string expression;
+  std::string type;
+};
+// The named steps of a list of nodes, in order; what has no name appears inside the others.
+std::vector<Line> named_lines(const Plan& plan, const std::vector<ir::NodeId>& nodes);
+
+// A merge in a few plain words: "added up", "the smallest", ...
+std::string plain_merge(Monoid monoid);
+
+}  // namespace starfold

@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "starfold/plan/explain.h"
+#include "starfold/runtime/monoid.h"
+
+namespace starfold {
+namespace {
+
+std::vector<std::string> shape_strings(const Type& type) {
+  std::vector<std::string> shape;
+  for (const Dim& dim : type.dims) shape.push_back(dim.to_string());
+  return shape;
+}
+
+std::uint32_t line_of(const Plan& plan, const SourceMap& sources, ir::NodeId id) {
+  const Span span = plan.program.graph[id].span;
+  return sources[span.file].position(span.begin).line;
+}
+
+// Columns as wide as their widest entry.
+std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t indent) {
+  std::vector<std::size_t> width;
+  for (const auto& row : rows) {
+    width.resize(std::max(width.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line(indent, ' ');
+    for (std::size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}", row[i], i + 1 < row.size() ? width[i] + 2 : 0);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
+  nlohmann::json rounds = nlohmann::json::array();
+  for (const Round* round : rounds_of(plan)) {
+    nlohmann::json entry = {{"loop", round->loop_depth}, {"receives", nlohmann::json::array()}, {"merges", nlohmann::json::array()}};
+    for (const ir::NodeId id : round->receives) {
+      entry["receives"].push_back({{"name", describe(plan, id)}, {"shape", shape_strings(plan.program.graph[id].type())}});
+    }
+    for (const Merge& merge : round->merges) {
+      entry["merges"].push_back({{"expr", describe_fold(plan, merge.fold)},
+                                 {"shape", shape_strings(plan.program.graph[merge.fold].type())},
+                                 {"merge", to_string(merge.monoid)},
+                                 {"line", line_of(plan, sources, merge.fold)}});
+    }
+    rounds.push_back(std::move(entry));
+  }
+  return rounds;
+}
+
+std::string message_numbers(const Plan& plan, const Round& round) {
+  std::optional<Size> total = Size(0);
+  for (const Merge& merge : round.merges) {
+    std::optional<Size> count = Size(1);
+    for (const Dim& dim : plan.program.graph[merge.fold].type().dims) {
+      if (count) count = multiply(*count, dim.size);
+    }
+    if (!count) return "many";
+    // The algebraic folds send more than their result.
+    if (merge.monoid == Monoid::moments || merge.monoid == Monoid::logsumexp) count = multiply(*count, 2);
+    if (count && merge.monoid == Monoid::moments) count = add(*count, 1);
+    if (total && count) total = add(*total, *count);
+  }
+  return total ? total->to_string() : "many";
+}
+
+std::string exposure_text(const Plan& plan, const SourceMap& sources) {
+  const std::vector<const Round*> rounds = rounds_of(plan);
+  if (rounds.empty()) return "No value leaves the clients: the program folds no records.\n";
+  std::string text = "What leaves each client, and what it is sent:\n";
+  for (const Round* round : rounds) {
+    text += fmt::format("\nround {}{}: {} {}\n", round->number + 1,
+                        round->loop_depth > 0 ? fmt::format(" (in every iteration, loop depth {})", round->loop_depth) : "",
+                        message_numbers(plan, *round), message_numbers(plan, *round) == "1" ? "number" : "numbers");
+    std::vector<std::vector<std::string>> rows;
+    for (const Merge& merge : round->merges) {
+      rows.push_back({"leaves", describe_fold(plan, merge.fold), plan.program.graph[merge.fold].type().to_string(),
+                      fmt::format("merge {}", to_string(merge.monoid)), fmt::format("line {}", line_of(plan, sources, merge.fold))});
+    }
+    for (const ir::NodeId id : round->receives) {
+      rows.push_back({"is sent", describe(plan, id), plan.program.graph[id].type().to_string()});
+    }
+    text += table(rows, 2);
+  }
+  return text;
+}
+
+std::string plain_merge(Monoid monoid) {
+  switch (monoid) {
+    case Monoid::sum: return "added up";
+    case Monoid::count: return "counts added up";
+    case Monoid::prod: return "multiplied";
+    case Monoid::min: return "the smallest kept";
+    case Monoid::max: return "the largest kept";
+    case Monoid::any: return "true if any is";
+    case Monoid::all: return "true if all are";
+    case Monoid::moments: return "counts, means and squared deviations combined";
+    case Monoid::logsumexp: return "maxima and scaled sums combined";
+    case Monoid::none: return "";
+  }
+  return "";
+}
+
+}  // namespace starfold

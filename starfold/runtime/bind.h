@@ -1,0 +1,44 @@
+// Data meets program: inputs get arrays, size variables get values.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "starfold/ir/ir.h"
+#include "starfold/runtime/tensor.h"
+#include "starfold/types/size.h"
+
+namespace starfold {
+
+// Arrays by input name. A federated input's array holds this client's records along its star.
+using Arrays = std::map<std::string, Tensor, std::less<>>;
+
+// One data owner.
+struct Client {
+  std::string name;
+  Arrays arrays;
+};
+
+// Values given at the start of a run: shared inputs, and sizes that override `size` declarations.
+struct Settings {
+  Arrays shared;
+  SizeValues sizes;
+};
+
+// The values of shared inputs and of the sizes that they and the declarations fix. Reports unknown
+// names and missing values as RunError. Defaults are filled in by the caller once sizes are known.
+SizeValues bind_settings(const ir::Program& program, const Settings& settings);
+
+// All sizes, from `known` and one client's arrays. RunError names the client, the inputs and both
+// numbers when something disagrees; `known_from` says where a known size came from.
+SizeValues bind_client(const ir::Program& program, const Client& client, SizeValues known,
+                       std::map<std::string, std::string> known_from = {});
+
+// The number of records of a client in each record set.
+std::map<std::string, std::int64_t> record_counts(const ir::Program& program, const Client& client);
+
+// Throws RunError when a size variable has no value or is not positive.
+void require_sizes(const ir::Program& program, const SizeValues& sizes);
+
+}  // namespace starfold

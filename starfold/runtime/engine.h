@@ -1,0 +1,38 @@
+// phi of a round: one client's records through all encoders of the round, block by block, in one pass.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "starfold/plan/plan.h"
+#include "starfold/runtime/bind.h"
+#include "starfold/runtime/monoid.h"
+
+namespace starfold {
+
+struct EngineOptions {
+  std::int64_t block_records = 512;  // records per block; results differ by rounding at most
+  int threads = 1;                   // results are the same bits for any number
+};
+
+// Evaluates the encoders of a plan on the records of one client. Reusable over rounds: data is laid
+// out once, and what does not change between rounds (Round::kept) is kept.
+class Engine {
+ public:
+  // `sizes` gives every size variable of the plan's program a value; `client` was bound to it.
+  Engine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client& client, EngineOptions options = {});
+  ~Engine();
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+
+  // The state of each merge of the round, in order. `received` holds the values of round.receives.
+  // A RunError names the place in the program, never a record's value.
+  std::vector<MergeState> encode(const Round& round, const std::map<ir::NodeId, Tensor>& received);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace starfold

@@ -1,0 +1,136 @@
+#include "starfold/runtime/machine.h"
+
+#include "starfold/base/error.h"
+#include "starfold/runtime/apply.h"
+
+namespace starfold {
+
+using ir::Kind;
+using ir::NodeId;
+
+Machine::Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings)
+    : plan_(std::move(plan)), sizes_(std::move(sizes)), shared_(settings.shared), values_(plan_->program.graph.size()) {
+  results_.iterations.resize(plan_->program.loops.size());
+  for (const ir::Trace& trace : plan_->program.traces) results_.traces[trace.name];
+  frames_.push_back({&plan_->body});
+  advance();
+}
+
+std::map<NodeId, Tensor> Machine::to_send() const {
+  std::map<NodeId, Tensor> values;
+  for (const NodeId id : round_->receives) values.emplace(id, value(id));
+  return values;
+}
+
+Shape Machine::fold_shape(const Merge& merge) const { return cell_shape(plan_->program.graph[merge.fold].type(), sizes_); }
+
+void Machine::absorb(const std::vector<MergeState>& merged) {
+  for (std::size_t i = 0; i < round_->merges.size(); ++i) {
+    values_[round_->merges[i].fold] = {finish(round_->merges[i].monoid, merged[i])};
+  }
+  round_ = nullptr;
+  finish_step();
+  advance();
+}
+
+void Machine::advance() {
+  while (!frames_.empty()) {
+    Frame& frame = frames_.back();
+    if (!frame.entered) {
+      frame.entered = true;
+      compute(frame.block->prelude);
+    }
+    if (frame.step == frame.block->steps.size()) {
+      if (end_block()) return;
+      continue;
+    }
+    const Step& step = frame.block->steps[frame.step];
+    if (const auto* round = std::get_if<Round>(&step.action)) {
+      round_ = round;
+      return;
+    }
+    begin_loop(std::get<LoopStep>(step.action));
+  }
+}
+
+void Machine::begin_loop(const LoopStep& step) {
+  const ir::Loop& loop = plan_->program.loops[step.loop];
+  Frame frame{&step.body.front()};
+  frame.loop = step.loop;
+  frame.limit = iteration_limit(value(loop.count).item(), loop);
+  std::vector<Tensor>& states = loop_values_[step.loop];
+  states.clear();
+  for (const ir::Carried& carried : loop.carried) states.push_back(value(carried.init));
+  for (std::size_t i = 0; i < states.size(); ++i) values_[loop.carried[i].param] = {states[i]};
+  frames_.push_back(frame);
+  if (frame.limit == 0) close_loop();
+}
+
+// Ends one pass through a block; true when the whole program has ended.
+bool Machine::end_block() {
+  Frame& frame = frames_.back();
+  record_traces(frame.loop);
+  if (frame.loop == ir::no_loop) {
+    for (const ir::Output& output : plan_->program.outputs) results_.outputs[output.name] = value(output.node);
+    frames_.clear();
+    return true;
+  }
+  const ir::Loop& loop = plan_->program.loops[frame.loop];
+  std::vector<Tensor>& states = loop_values_[frame.loop];
+  for (std::size_t i = 0; i < states.size(); ++i) states[i] = value(loop.carried[i].next);
+  ++frame.iteration;
+  ++results_.iterations[frame.loop];
+  const bool stop = frame.iteration >= frame.limit || (loop.until != ir::no_node && value(loop.until).item() != 0);
+  if (stop) {
+    close_loop();
+    return false;
+  }
+  for (std::size_t i = 0; i < states.size(); ++i) values_[loop.carried[i].param] = {states[i]};
+  frame.step = 0;
+  frame.entered = false;
+  return false;
+}
+
+void Machine::close_loop() {
+  frames_.pop_back();
+  finish_step();
+}
+
+// Computes what became computable by the current step, and goes on to the next.
+void Machine::finish_step() {
+  Frame& frame = frames_.back();
+  compute(frame.block->steps[frame.step].decoder);
+  ++frame.step;
+}
+
+void Machine::record_traces(ir::LoopId loop) {
+  for (const ir::Trace& trace : plan_->program.traces) {
+    if (trace.loop == loop) results_.traces[trace.name].push_back(value(trace.node).item());
+  }
+}
+
+void Machine::compute(const std::vector<NodeId>& nodes) {
+  for (const NodeId id : nodes) values_[id] = evaluate(plan_->program.graph[id]);
+}
+
+std::vector<Tensor> Machine::evaluate(const ir::Node& node) {
+  switch (node.kind) {
+    case Kind::constant:
+    case Kind::size: return {leaf_value(node, sizes_)};
+    case Kind::input: {
+      const ir::Input& input = plan_->program.inputs[node.index];
+      const auto set = shared_.find(input.name);
+      return {set != shared_.end() ? set->second : value(input.fallback)};
+    }
+    case Kind::project: return {values_[node.args[0]][node.index]};
+    case Kind::loop_result: return {loop_values_[node.index][node.slot]};
+    case Kind::apply: {
+      std::vector<const Tensor*> args;
+      for (const NodeId arg : node.args) args.push_back(&value(arg));
+      return apply(plan_->program, node, std::move(args), sizes_);
+    }
+    default: throw Bug("a decoder met a node it cannot compute");
+  }
+}
+
+}  // namespace starfold

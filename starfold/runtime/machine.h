@@ -1,0 +1,63 @@
+// The server's side of a plan: walks blocks and loops, hands out rounds, runs the decoders. It knows
+// only shared values; they are also all that a checkpoint would have to hold
+// (prop:round-wise-shared-memory).
+#pragma once
+
+#include <memory>
+
+#include "starfold/plan/plan.h"
+#include "starfold/runtime/monoid.h"
+#include "starfold/runtime/reference.h"
+
+namespace starfold {
+
+class Machine {
+ public:
+  // `sizes` gives every size variable a value.
+  Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings);
+
+  // The round to run next; null when the program is done.
+  const Round* round() const { return round_; }
+  // The values to send for this round, by node.
+  std::map<ir::NodeId, Tensor> to_send() const;
+  // Takes the merged state of the round and decodes up to the next one.
+  void absorb(const std::vector<MergeState>& merged);
+
+  // Outputs, traces and iterations so far.
+  const Results& results() const { return results_; }
+  // How many iterations the innermost running loop has finished; 0 outside loops.
+  std::int64_t iteration() const { return frames_.empty() ? 0 : frames_.back().iteration; }
+  // The shape of a fold's result.
+  Shape fold_shape(const Merge& merge) const;
+
+ private:
+  struct Frame {
+    const Block* block = nullptr;
+    std::size_t step = 0;
+    ir::LoopId loop = ir::no_loop;
+    std::int64_t iteration = 0;
+    std::int64_t limit = 0;
+    bool entered = false;  // the prelude of this pass has run
+  };
+
+  void advance();
+  void begin_loop(const LoopStep& step);
+  bool end_block();
+  void close_loop();
+  void finish_step();
+  void record_traces(ir::LoopId loop);
+  void compute(const std::vector<ir::NodeId>& nodes);
+  std::vector<Tensor> evaluate(const ir::Node& node);
+  const Tensor& value(ir::NodeId id) const { return values_[id].front(); }
+
+  std::shared_ptr<const Plan> plan_;
+  SizeValues sizes_;
+  Arrays shared_;
+  std::vector<std::vector<Tensor>> values_;
+  std::map<ir::LoopId, std::vector<Tensor>> loop_values_;
+  std::vector<Frame> frames_;
+  const Round* round_ = nullptr;
+  Results results_;
+};
+
+}  // namespace starfold

@@ -1,0 +1,147 @@
+#include "starfold/runtime/reference.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "starfold/base/error.h"
+#include "starfold/runtime/apply.h"
+
+namespace starfold {
+namespace {
+
+using ir::Kind;
+using ir::LoopId;
+using ir::NodeId;
+
+class Reference {
+ public:
+  Reference(const ir::Program& program, const std::vector<Client>& clients, const Settings& settings)
+      : program_(ir::prune(program)), homes_(ir::find_homes(program_)), clients_(clients), settings_(settings) {
+    sizes_ = bind_settings(program_, settings);
+    for (const Client& client : clients) sizes_ = bind_client(program_, client, sizes_);
+    require_sizes(program_, sizes_);
+    values_.resize(program_.graph.size());
+    nodes_.resize(program_.loops.size() + 1);
+    for (NodeId id = 0; id < program_.graph.size(); ++id) nodes_[slot(homes_.of_node[id])].push_back(id);
+    results_.iterations.resize(program_.loops.size());
+  }
+
+  Results run() {
+    evaluate_region(ir::no_loop);
+    for (const ir::Output& output : program_.outputs) results_.outputs[output.name] = value(output.node);
+    return std::move(results_);
+  }
+
+ private:
+  static std::size_t slot(LoopId loop) { return loop == ir::no_loop ? 0 : loop + 1; }
+  const Tensor& value(NodeId id) const { return values_[id].front(); }
+
+  // All nodes and loops at home in a region, in an order where operands come first.
+  void evaluate_region(LoopId region) {
+    std::vector<bool> ran(program_.loops.size());
+    for (const NodeId id : nodes_[slot(region)]) {
+      const ir::Node& node = program_.graph[id];
+      if (node.kind == Kind::loop_param) continue;
+      if (node.kind == Kind::loop_result) {
+        if (!ran[node.index]) run_loop(node.index);
+        ran[node.index] = true;
+        values_[id] = {loop_values_[node.index][node.slot]};
+        continue;
+      }
+      values_[id] = evaluate(node);
+    }
+    // Loops that are only traced have no result that would have called for them.
+    for (LoopId loop = 0; loop < program_.loops.size(); ++loop) {
+      if (homes_.of_loop[loop] == region && !ran[loop]) run_loop(loop);
+    }
+    for (const ir::Trace& trace : program_.traces) {
+      if (trace.loop == region) results_.traces[trace.name].push_back(value(trace.node).item());
+    }
+  }
+
+  void run_loop(LoopId id) {
+    const ir::Loop& loop = program_.loops[id];
+    const std::int64_t limit = iteration_limit(value(loop.count).item(), loop);
+    std::vector<Tensor>& states = loop_values_[id];
+    states.clear();
+    for (const ir::Carried& carried : loop.carried) states.push_back(value(carried.init));
+    for (std::int64_t i = 0; i < limit; ++i) {
+      for (std::size_t s = 0; s < states.size(); ++s) values_[loop.carried[s].param] = {states[s]};
+      evaluate_region(id);
+      for (std::size_t s = 0; s < states.size(); ++s) states[s] = value(loop.carried[s].next);
+      ++results_.iterations[id];
+      if (loop.until != ir::no_node && value(loop.until).item() != 0) break;
+    }
+  }
+
+  std::vector<Tensor> evaluate(const ir::Node& node) {
+    switch (node.kind) {
+      case Kind::constant:
+      case Kind::size: return {leaf_value(node, sizes_)};
+      case Kind::input: return {input(program_.inputs[node.index])};
+      case Kind::variable: return values_[node.args[0]];
+      case Kind::project: return {values_[node.args[0]][node.index]};
+      case Kind::apply: {
+        std::vector<const Tensor*> args;
+        for (const NodeId arg : node.args) args.push_back(&value(arg));
+        return apply(program_, node, std::move(args), sizes_);
+      }
+      default: throw Bug("a loop value was evaluated as an expression");
+    }
+  }
+
+  Tensor input(const ir::Input& declared) const {
+    if (declared.type.federated()) return virtual_global(declared, clients_, sizes_);
+    const auto set = settings_.shared.find(declared.name);
+    return set != settings_.shared.end() ? set->second : value(declared.fallback);
+  }
+
+  ir::Program program_;
+  ir::Homes homes_;
+  const std::vector<Client>& clients_;
+  const Settings& settings_;
+  SizeValues sizes_;
+  std::vector<std::vector<Tensor>> values_;
+  std::vector<std::vector<NodeId>> nodes_;  // by region, region 0 outside all loops
+  std::map<LoopId, std::vector<Tensor>> loop_values_;
+  Results results_;
+};
+
+}  // namespace
+
+std::int64_t iteration_limit(double count, const ir::Loop& loop) {
+  constexpr double most = 9007199254740992.0;
+  if (!(count >= 0 && count <= most) || count != std::floor(count)) {
+    throw RunError("the number of iterations is not a whole number", loop.span);
+  }
+  return static_cast<std::int64_t>(count);
+}
+
+Tensor virtual_global(const ir::Input& input, const std::vector<Client>& clients, const SizeValues& sizes) {
+  const std::size_t axis = *input.type.record_axis();
+  Tensor whole;
+  whole.shape = cell_shape(input.type, sizes);
+  std::int64_t records = 0;
+  for (const Client& client : clients) records += client.arrays.at(input.name).shape[axis];
+  std::int64_t outer = 1;
+  for (std::size_t k = 0; k < axis; ++k) outer *= whole.shape[k];
+  const std::int64_t inner = element_count(whole.shape) / outer;
+  whole.shape.insert(whole.shape.begin() + static_cast<std::ptrdiff_t>(axis), records);
+  whole.data.clear();
+  whole.data.reserve(static_cast<std::size_t>(element_count(whole.shape)));
+  for (std::int64_t o = 0; o < outer; ++o) {
+    for (const Client& client : clients) {
+      const Tensor& part = client.arrays.at(input.name);
+      const std::int64_t length = part.shape[axis] * inner;
+      whole.data.insert(whole.data.end(), part.data.begin() + o * length, part.data.begin() + (o + 1) * length);
+    }
+  }
+  return whole;
+}
+
+Results evaluate_reference(const ir::Program& program, const std::vector<Client>& clients, const Settings& settings) {
+  return Reference(program, clients, settings).run();
+}
+
+}  // namespace starfold

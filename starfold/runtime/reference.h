@@ -1,0 +1,30 @@
+// The definition: a program evaluated on the virtual global tensors (def:virtual-global-tensor).
+// Slow and short; everything fast is tested against it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "starfold/ir/ir.h"
+#include "starfold/runtime/bind.h"
+
+namespace starfold {
+
+// What a run gives.
+struct Results {
+  std::map<std::string, Tensor> outputs;
+  std::map<std::string, std::vector<double>> traces;
+  std::vector<std::int64_t> iterations;  // per loop that runs, in program order, over all its runs
+};
+
+// Evaluates a program with all records in one place, clients concatenated in order.
+Results evaluate_reference(const ir::Program& program, const std::vector<Client>& clients, const Settings& settings);
+
+// The tensors of one input joined along its record axis.
+Tensor virtual_global(const ir::Input& input, const std::vector<Client>& clients, const SizeValues& sizes);
+
+// The number of iterations that a loop's count stands for.
+std::int64_t iteration_limit(double count, const ir::Loop& loop);
+
+}  // namespace starfold
