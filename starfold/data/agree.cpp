@@ -17,25 +17,33 @@ ColumnInfo info_of(const DataSource& source, const std::string& name) {
   if (!source.has_column(name)) return {name, ColumnKind::other, absent};
   if (!source.table) return {name, ColumnKind::number, "number"};
   const std::vector<ColumnInfo>& columns = source.table->columns();
-  return *std::find_if(columns.begin(), columns.end(), [&](const ColumnInfo& info) { return info.name == name; });
+  return *std::find_if(columns.begin(), columns.end(),
+                       [&](const ColumnInfo& info) { return info.name == name; });
 }
 
 // The names of a group of clients, the first few written out.
 std::string group_title(const std::vector<std::string>& clients) {
   constexpr std::size_t most = 3;
   std::string title;
-  for (std::size_t i = 0; i < std::min(most, clients.size()); ++i) title += (i == 0 ? "" : ", ") + clients[i];
-  return clients.size() > most ? fmt::format("{} and {} more", title, clients.size() - most) : title;
+  for (std::size_t i = 0; i < std::min(most, clients.size()); ++i)
+    title += (i == 0 ? "" : ", ") + clients[i];
+  return clients.size() > most ? fmt::format("{} and {} more", title, clients.size() - most)
+                               : title;
 }
 
 // Rows are columns of the data; clients that have the same stand together.
-std::string comparison(const std::vector<DataSource>& sources, const std::vector<std::string>& names) {
-  const std::vector<std::string> shown(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), most_rows)));
-  std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> groups;  // types, clients
+std::string comparison(const std::vector<DataSource>& sources,
+                       const std::vector<std::string>& names) {
+  const std::vector<std::string> shown(
+      names.begin(),
+      names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), most_rows)));
+  std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>
+      groups;  // types, clients
   for (const DataSource& source : sources) {
     std::vector<std::string> types;
     for (const std::string& name : shown) types.push_back(info_of(source, name).type);
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == types; });
+    auto group =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == types; });
     if (group == groups.end()) group = groups.insert(groups.end(), {types, {}});
     group->second.push_back(source.client);
   }
@@ -55,7 +63,8 @@ std::string comparison(const std::vector<DataSource>& sources, const std::vector
       text += c + 1 == row.size() ? " " + row[c] : fmt::format(" {:<{}} ", row[c], width);
     }
   }
-  if (names.size() > shown.size()) text += fmt::format("\n  and {} more columns", names.size() - shown.size());
+  if (names.size() > shown.size())
+    text += fmt::format("\n  and {} more columns", names.size() - shown.size());
   return text;
 }
 
@@ -67,7 +76,9 @@ std::string comparison(const std::vector<DataSource>& sources, const std::vector
     });
   });
   if (names.empty()) {
-    throw RunError("the clients have different columns, and some names look like numbers: do all files begin with a line of names?");
+    throw RunError(
+        "the clients have different columns, and some names look like numbers: do all files begin "
+        "with a line of names?");
   }
   throw RunError("the clients disagree on columns:" + comparison(sources, names));
 }
@@ -91,22 +102,26 @@ bool all_agree(const std::vector<DataSource>& sources, const BoundColumn& column
 
 }  // namespace
 
-void check_same_columns(const std::vector<DataSource>& sources, const std::set<std::string>& taken) {
+void check_same_columns(const std::vector<DataSource>& sources,
+                        const std::set<std::string>& taken) {
   std::vector<std::string> names;
   for (const DataSource& source : sources) {
     for (const std::string& name : source.order) {
-      if (taken.count(name) == 0 && source.has_column(name) && std::find(names.begin(), names.end(), name) == names.end()) {
+      if (taken.count(name) == 0 && source.has_column(name) &&
+          std::find(names.begin(), names.end(), name) == names.end()) {
         names.push_back(name);
       }
     }
   }
   std::erase_if(names, [&](const std::string& name) {
-    return std::all_of(sources.begin(), sources.end(), [&](const DataSource& source) { return source.has_column(name); });
+    return std::all_of(sources.begin(), sources.end(),
+                       [&](const DataSource& source) { return source.has_column(name); });
   });
   if (!names.empty()) disagree(sources, std::move(names));
 }
 
-void check_agreement(const std::vector<DataSource>& sources, const std::vector<BoundColumn>& needed) {
+void check_agreement(const std::vector<DataSource>& sources,
+                     const std::vector<BoundColumn>& needed) {
   std::vector<std::string> names;
   for (const BoundColumn& column : needed) {
     if (!all_agree(sources, column)) names.push_back(column.name);
@@ -119,12 +134,14 @@ void check_kind(const std::vector<DataSource>& sources, const BoundColumn& colum
     const ColumnInfo info = info_of(source, column.name);
     const std::string name = printable(column.name);
     if (info.kind == ColumnKind::other) {
-      throw RunError(fmt::format("client {}: column {} is a {} and cannot become a number", source.client, name, info.type));
+      throw RunError(fmt::format("client {}: column {} is a {} and cannot become a number",
+                                 source.client, name, info.type));
     }
     if (info.kind != ColumnKind::text || column.categorical) continue;
-    throw RunError(fmt::format(
-        "client {}: column {} is text; declare its levels in a study file, for example [categorical.{}] with levels = [\"a\", \"b\"]",
-        source.client, name, name));
+    throw RunError(
+        fmt::format("client {}: column {} is text; declare its levels in a study file, for example "
+                    "[categorical.{}] with levels = [\"a\", \"b\"]",
+                    source.client, name, name));
   }
 }
 

@@ -12,7 +12,8 @@ namespace starfold {
 // RunError with a table of who has what, unless all clients have the same columns apart from `taken`.
 void check_same_columns(const std::vector<DataSource>& sources, const std::set<std::string>& taken);
 // The same for these columns and their kinds.
-void check_agreement(const std::vector<DataSource>& sources, const std::vector<BoundColumn>& needed);
+void check_agreement(const std::vector<DataSource>& sources,
+                     const std::vector<BoundColumn>& needed);
 // RunError when a column that all have cannot become numbers.
 void check_kind(const std::vector<DataSource>& sources, const BoundColumn& column);
 

@@ -29,13 +29,14 @@ using ColumnPlan = std::map<std::string, std::vector<BoundColumn>>;
 
 // Finds the columns of all inputs, in one order for all clients. RunError when an input has none, and
 // one message with a table of who has what when clients disagree on columns or types.
-ColumnPlan plan_columns(const ir::Program& program, const std::vector<DataSource>& sources, const ColumnBindings& bindings,
-                        const Categoricals& categoricals = {});
+ColumnPlan plan_columns(const ir::Program& program, const std::vector<DataSource>& sources,
+                        const ColumnBindings& bindings, const Categoricals& categoricals = {});
 
 // What the columns of an input are called once levels have become columns: age, sex=m.
 std::vector<std::string> column_names(const std::vector<BoundColumn>& columns);
 
 // Reads a client's records. RunError names client, input, columns and counts, never a value.
-Client load_client(const ir::Program& program, const DataSource& source, const ColumnPlan& plan, Missing missing);
+Client load_client(const ir::Program& program, const DataSource& source, const ColumnPlan& plan,
+                   Missing missing);
 
 }  // namespace starfold

@@ -78,7 +78,8 @@ bool is_date(std::string_view text, bool time) {
   if (text.size() != 10 && (!time || text.size() < pattern.size())) return false;
   for (std::size_t i = 0; i < std::min(text.size(), pattern.size()); ++i) {
     const bool digit = text[i] >= '0' && text[i] <= '9';
-    const bool fits = pattern[i] == '0' ? digit : text[i] == pattern[i] || (i == 10 && text[i] == 'T');
+    const bool fits =
+        pattern[i] == '0' ? digit : text[i] == pattern[i] || (i == 10 && text[i] == 'T');
     if (!fits) return false;
   }
   return true;
@@ -86,7 +87,8 @@ bool is_date(std::string_view text, bool time) {
 
 bool is_truth(std::string_view text) {
   std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   return lower == "true" || lower == "false";
 }
 
@@ -143,7 +145,8 @@ class CsvFormat : public TableFormat {
     std::string line = read_header(path_);
     if (line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     if (line.find_first_not_of(" \r\n\t") == std::string::npos) {
-      throw RunError(fmt::format("{} is empty: a CSV file begins with a line of column names", path_));
+      throw RunError(
+          fmt::format("{} is empty: a CSV file begins with a line of column names", path_));
     }
     if (find_invalid_text(line) != std::string::npos) {
       throw RunError(fmt::format("{} is not UTF-8 text", path_));
@@ -152,16 +155,18 @@ class CsvFormat : public TableFormat {
     check_delimiter(names);
     const auto numbers = std::count_if(names.begin(), names.end(), is_number);
     if (numbers == static_cast<std::ptrdiff_t>(names.size())) {
-      throw RunError(fmt::format(
-          "{}: its first line holds numbers, not names; a CSV file begins with a line of column names",
-          path_));
+      throw RunError(
+          fmt::format("{}: its first line holds numbers, not names; a CSV file begins with a line "
+                      "of column names",
+                      path_));
     }
     names_are_safe = numbers == 0;
     std::set<std::string_view> seen;
     for (const std::string& name : names) {
       if (!name.empty() && !seen.insert(name).second) {
-        throw RunError(names_are_safe ? fmt::format("{}: two columns are named {}", path_, printable(name))
-                                      : fmt::format("{}: two columns have the same name", path_));
+        throw RunError(names_are_safe
+                           ? fmt::format("{}: two columns are named {}", path_, printable(name))
+                           : fmt::format("{}: two columns have the same name", path_));
       }
       columns.push_back({name, ColumnKind::unknown, "empty"});
     }
@@ -169,10 +174,11 @@ class CsvFormat : public TableFormat {
 
   void check_delimiter(const std::vector<std::string>& names) const {
     if (names.size() != 1) return;
-    for (const auto& [other, word] : {std::pair(';', "semicolons"), {'\t', "tabs"}, {'|', "bars"}, {',', "commas"}}) {
+    for (const auto& [other, word] :
+         {std::pair(';', "semicolons"), {'\t', "tabs"}, {'|', "bars"}, {',', "commas"}}) {
       if (other == delimiter_ || names[0].find(other) == std::string::npos) continue;
-      throw RunError(fmt::format("{}: its columns seem to be separated by {}, but {} are expected", path_, word,
-                                 delimiter_ == ',' ? "commas" : "tabs"));
+      throw RunError(fmt::format("{}: its columns seem to be separated by {}, but {} are expected",
+                                 path_, word, delimiter_ == ',' ? "commas" : "tabs"));
     }
   }
 
@@ -202,7 +208,8 @@ class CsvFormat : public TableFormat {
     }
   }
 
-  std::string from(const std::vector<std::string>& types, const std::set<std::string_view>& missing) const {
+  std::string from(const std::vector<std::string>& types,
+                   const std::set<std::string_view>& missing) const {
     std::string list;
     for (std::size_t c = 0; c < types.size(); ++c) {
       list += fmt::format("{}'c{}': '{}'", c == 0 ? "" : ", ", c, types[c]);

@@ -26,7 +26,8 @@ std::string count_words(std::int64_t count, const char* one, const char* many) {
 
 }  // namespace
 
-RecordReader::RecordReader(std::shared_ptr<const Table> table, std::vector<ColumnUse> uses, Missing missing)
+RecordReader::RecordReader(std::shared_ptr<const Table> table, std::vector<ColumnUse> uses,
+                           Missing missing)
     : table_(std::move(table)),
       uses_(std::move(uses)),
       missing_(missing),
@@ -71,7 +72,8 @@ const double* RecordReader::filled(std::size_t use, std::size_t count) {
   const std::uint64_t* valid = scan_->valid(use);
   if (valid == nullptr) return values;
   std::vector<double>& copy = buffer(count);
-  for (std::size_t i = 0; i < count; ++i) copy[i] = (valid[i / 64] >> (i % 64) & 1U) != 0 ? values[i] : nan_value;
+  for (std::size_t i = 0; i < count; ++i)
+    copy[i] = (valid[i / 64] >> (i % 64) & 1U) != 0 ? values[i] : nan_value;
   return copy.data();
 }
 
@@ -119,12 +121,14 @@ void RecordReader::check() const {
                              count_words(missing_counts_[u], "missing value", "missing values"));
     }
     if (unseen_counts_[u] > 0) {
-      unseen += fmt::format("{}column {} has {} that {} no declared level", unseen.empty() ? "" : ", ", name,
-                            count_words(unseen_counts_[u], "value", "values"), unseen_counts_[u] == 1 ? "is" : "are");
+      unseen += fmt::format(
+          "{}column {} has {} that {} no declared level", unseen.empty() ? "" : ", ", name,
+          count_words(unseen_counts_[u], "value", "values"), unseen_counts_[u] == 1 ? "is" : "are");
     }
   }
   if (!unseen.empty()) throw RunError(unseen);
-  if (!missing.empty()) throw RunError(missing + "; to go on without them, use --missing drop or --missing nan");
+  if (!missing.empty())
+    throw RunError(missing + "; to go on without them, use --missing drop or --missing nan");
 }
 
 }  // namespace starfold

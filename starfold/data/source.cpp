@@ -39,9 +39,10 @@ DataSource read_archive(const std::string& path) {
 DataSource read_single(const ir::Program& program, const std::string& path) {
   const std::vector<std::string> inputs = federated_inputs(program);
   if (inputs.size() != 1) {
-    throw RunError(fmt::format(
-        "{} holds one array, but the program has {} federated inputs; use .npz or a folder of .npy files",
-        path, inputs.size()));
+    throw RunError(
+        fmt::format("{} holds one array, but the program has {} federated inputs; use .npz or a "
+                    "folder of .npy files",
+                    path, inputs.size()));
   }
   DataSource source;
   source.arrays.emplace(inputs.front(), read_npy(path));
@@ -64,10 +65,11 @@ DataSource read(const ir::Program& program, const TableLocation& location, Table
   const std::string extension = fs::path(path).extension().string();
   if (extension == ".npz") return read_archive(path);
   if (extension == ".npy") return read_single(program, path);
-  throw RunError(fmt::format(
-      "{}: files of this kind cannot be read; use .csv, .tsv, .parquet, .jsonl, .json, .duckdb, .sqlite, "
-      ".npz, .npy or a folder of .npy files",
-      path));
+  throw RunError(
+      fmt::format("{}: files of this kind cannot be read; use .csv, .tsv, .parquet, .jsonl, .json, "
+                  ".duckdb, .sqlite, "
+                  ".npz, .npy or a folder of .npy files",
+                  path));
 }
 
 }  // namespace
@@ -98,8 +100,8 @@ std::string DataSource::shown_columns() const {
                      order.size() > most ? fmt::format(" and {} more", order.size() - most) : "");
 }
 
-DataSource open_source(const ir::Program& program, const std::string& client, const TableLocation& location,
-                       Tables& tables) {
+DataSource open_source(const ir::Program& program, const std::string& client,
+                       const TableLocation& location, Tables& tables) {
   try {
     DataSource source = read(program, location, tables);
     source.client = client;

@@ -27,8 +27,8 @@ struct DataSource {
 
 // Opens a table (see table.h), or reads .npz (arrays named like the inputs), .npy (the program's only
 // federated input), or a folder of .npy files named like the inputs. RunError names the client.
-DataSource open_source(const ir::Program& program, const std::string& client, const TableLocation& location,
-                       Tables& tables);
+DataSource open_source(const ir::Program& program, const std::string& client,
+                       const TableLocation& location, Tables& tables);
 
 // The inputs whose records clients hold.
 std::vector<std::string> federated_inputs(const ir::Program& program);

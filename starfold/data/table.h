@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct TableLocation {
   std::string path;    // a file; "hospital.duckdb#visits" names one of several tables in it
   std::string query;   // or one SELECT; a file given with it is called `data` there
   std::string folder;  // where relative paths in the query are looked for; empty: where we run
+  std::map<std::string, std::string> columns;  // names that programs use, for names in the table
 };
 
 // What reading may take.

@@ -15,7 +15,8 @@ bool contains(const std::string& text, std::string_view part) {
 }
 
 // The number after these words, which stand at `at`.
-std::optional<std::int64_t> number_at(const std::string& text, std::size_t at, std::string_view words) {
+std::optional<std::int64_t> number_at(const std::string& text, std::size_t at,
+                                      std::string_view words) {
   if (at == std::string::npos) return std::nullopt;
   std::int64_t value = 0;
   const char* begin = text.data() + at + words.size();
@@ -34,7 +35,8 @@ std::optional<std::int64_t> number_after_last(const std::string& text, std::stri
 
 // What DuckDB says about a line of a CSV file begins like this; the line itself follows and is not ours to
 // show. A header may hold anything, so columns are known by their positions, c0, c1, ...
-std::string csv_line_error(const std::string& message, std::int64_t line, const std::vector<ColumnInfo>& columns) {
+std::string csv_line_error(const std::string& message, std::int64_t line,
+                           const std::vector<ColumnInfo>& columns) {
   const auto expected = number_after_last(message, "\nExpected Number of Columns: ");
   const auto found = number_after_last(message, " Found: ");
   if (expected && found) {
@@ -43,13 +45,15 @@ std::string csv_line_error(const std::string& message, std::int64_t line, const 
   const auto column = number_after_last(message, "\nError when converting column \"c");
   if (column && *column < static_cast<std::int64_t>(columns.size())) {
     const ColumnInfo& info = columns[static_cast<std::size_t>(*column)];
-    return fmt::format("line {}: column {} holds something that is not a {}", line, printable(info.name),
+    return fmt::format("line {}: column {} holds something that is not a {}", line,
+                       printable(info.name),
                        info.kind == ColumnKind::date ? info.type
                        : info.type == "true/false"   ? "true or false"
                                                      : "number");
   }
-  if (contains(message, "quote")) return fmt::format("line {}: a quotation mark is not closed or stands inside a field", line);
-  if (contains(message, "unicode") || contains(message, "utf-8")) return fmt::format("line {} is not UTF-8 text", line);
+  if (contains(message, "Invalid unicode")) return fmt::format("line {} is not UTF-8 text", line);
+  if (contains(message, "unterminated quote"))
+    return fmt::format("line {}: a quotation mark is not closed or stands inside a field", line);
   if (contains(message, "Maximum line size")) return fmt::format("line {} is too long", line);
   return fmt::format("line {} cannot be read", line);
 }
@@ -70,7 +74,8 @@ constexpr Sentence file_sentences[] = {
     {"No magic bytes", "is not a Parquet file, or is cut short"},
     {"too small to be a Parquet", "is not a Parquet file, or is cut short"},
     {"Out of Memory", "cannot be read within the memory given; raise --memory"},
-    {"state machine reached an invalid state", "is not a proper CSV file: line ends or quotation marks are mixed up"},
+    {"state machine reached an invalid state",
+     "is not a proper CSV file: line ends or quotation marks are mixed up"},
     {"not utf-8", "is not UTF-8 text"},
     {"decompress", "is damaged: a compressed part cannot be read"},
     {"malformed", "is damaged"},
@@ -79,20 +84,27 @@ constexpr Sentence file_sentences[] = {
 
 }  // namespace
 
-RunError file_error(const std::string& message, const std::string& where, const std::vector<ColumnInfo>& columns) {
+RunError file_error(const std::string& message, const std::string& where,
+                    const std::vector<ColumnInfo>& columns) {
   if (const auto line = number_after(message, "CSV Error on Line: ")) {
     return RunError(fmt::format("{}, {}", where, csv_line_error(message, *line, columns)));
   }
   if (contains(message, "JSON")) {
     const auto line = number_after(message, "in line ");
-    const bool malformed = contains(message, "Malformed JSON") || contains(message, "unexpected");
-    return RunError(fmt::format("{}{}: {}", where, line ? fmt::format(", line {}", *line) : "",
-                                malformed ? "this is not JSON" : "a value does not fit the type of its column"));
+    if (contains(message, "Malformed JSON") ||
+        contains(message, "unexpected")) {  // DuckDB may be a line off
+      return RunError(
+          fmt::format("{} is not JSON{}", where, line ? fmt::format(" near line {}", *line) : ""));
+    }
+    return RunError(fmt::format("{}{}: a value does not fit the type of its column", where,
+                                line ? fmt::format(", line {}", *line) : ""));
   }
   for (const Sentence& sentence : file_sentences) {
-    if (contains(message, sentence.sign)) return RunError(fmt::format("{} {}", where, sentence.meaning));
+    if (contains(message, sentence.sign))
+      return RunError(fmt::format("{} {}", where, sentence.meaning));
   }
-  return RunError(fmt::format("{} cannot be read: it is damaged or of another kind than its name says", where));
+  return RunError(
+      fmt::format("{} cannot be read: it is damaged or of another kind than its name says", where));
 }
 
 RunError query_error(const std::string& message) {
@@ -109,11 +121,15 @@ RunError query_error(const std::string& message) {
   if (const auto line = number_after(message, "CSV Error on Line: ")) {
     return RunError(fmt::format("{}, {}", where, csv_line_error(message, *line, {})));
   }
-  if (contains(message, "No files found")) return RunError("a file that the query reads does not exist");
-  if (contains(message, "Conversion Error")) return RunError("the query fails: a value cannot be converted to the type it asks for");
-  if (contains(message, "Out of Range")) return RunError("the query fails: a value is out of range");
+  if (contains(message, "No files found"))
+    return RunError("a file that the query reads does not exist");
+  if (contains(message, "Conversion Error"))
+    return RunError("the query fails: a value cannot be converted to the type it asks for");
+  if (contains(message, "Out of Range"))
+    return RunError("the query fails: a value is out of range");
   for (const Sentence& sentence : file_sentences) {
-    if (contains(message, sentence.sign)) return RunError(fmt::format("{} {}", where, sentence.meaning));
+    if (contains(message, sentence.sign))
+      return RunError(fmt::format("{} {}", where, sentence.meaning));
   }
   return RunError("the query fails while it runs");
 }

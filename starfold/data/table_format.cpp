@@ -67,10 +67,23 @@ std::vector<ColumnInfo> columns_of(const Statement& statement) {
   return columns;
 }
 
-class TypedFormat : public TableFormat {
+// Columns go by the names they have in the file, whatever they are called later.
+class NamedFormat : public TableFormat {
+ public:
+  std::string name(std::size_t column) const override { return sql_name(names_[column]); }
+
+ protected:
+  void set_columns(const Statement& statement) {
+    columns = columns_of(statement);
+    for (const ColumnInfo& column : columns) names_.push_back(column.name);
+  }
+  std::vector<std::string> names_;
+};
+
+class TypedFormat : public NamedFormat {
  public:
   TypedFormat(const Database& database, std::string from) : from_(std::move(from)) {
-    columns = columns_of(database.prepare(fmt::format("SELECT * FROM {}", from_)));
+    set_columns(database.prepare(fmt::format("SELECT * FROM {}", from_)));
   }
   std::string from(const std::vector<ColumnUse>& /*uses*/) const override { return from_; }
 
@@ -78,21 +91,24 @@ class TypedFormat : public TableFormat {
   std::string from_;
 };
 
-class JsonFormat : public TableFormat {
+class JsonFormat : public NamedFormat {
  public:
   JsonFormat(const Database& database, std::string path) : path_(std::move(path)) {
-    const Statement all = database.prepare(fmt::format("SELECT * FROM read_json({})", sql_text(path_)));
-    columns = columns_of(all);
+    const Statement all =
+        database.prepare(fmt::format("SELECT * FROM read_json({})", sql_text(path_)));
+    set_columns(all);
     for (std::size_t i = 0; i < columns.size(); ++i) types_.push_back(all.column_type(i));
     // DuckDB's way of saying that there is no object in the file.
-    if (columns.size() == 1 && columns[0].name == "json") throw RunError(path_ + " holds no records as JSON objects");
+    if (columns.size() == 1 && columns[0].name == "json")
+      throw RunError(path_ + " holds no records as JSON objects");
   }
 
   // The types were guessed from the first lines; numbers are all read alike, so that 1 may become 1.5 later.
   std::string from(const std::vector<ColumnUse>& uses) const override {
     std::string list;
     for (const ColumnUse& use : uses) {
-      list += fmt::format("{}{}: '{}'", list.empty() ? "" : ", ", sql_text(columns[use.column].name), type(use));
+      list += fmt::format("{}{}: '{}'", list.empty() ? "" : ", ", sql_text(names_[use.column]),
+                          type(use));
     }
     return fmt::format("read_json({}, columns = {{{}}})", sql_text(path_), list);
   }

@@ -16,7 +16,7 @@ class TableFormat {
   // What stands after FROM to read these columns.
   virtual std::string from(const std::vector<ColumnUse>& uses) const = 0;
   // What a column is called there.
-  virtual std::string name(std::size_t column) const { return sql_name(columns[column].name); }
+  virtual std::string name(std::size_t column) const = 0;
 
   std::vector<ColumnInfo> columns;
   bool names_are_safe = true;
