@@ -53,11 +53,11 @@ void Checker::name_type(const ast::Name& name, const Type& type) {
   if (!frame().function && !defining_) program_.name_types.push_back({name.text, type, name.span});
 }
 
-// Two names for equal shared values are still two variables to differentiate by, so the second one
-// gets a node of its own; the wrapper goes away after differentiation.
+// A name for a shared value is a variable to differentiate by: it gets a node of its own, apart from
+// equal values written elsewhere. The wrapper goes away after differentiation.
 ir::NodeId Checker::bind_variable(const ast::Expr& value, ir::NodeId node, std::string_view name) {
   const bool alias = value.kind == ast::ExprKind::name;
-  if (!alias && !type(node).federated() && bound_.count(node) != 0) {
+  if (!alias && !type(node).federated()) {
     ir::Node wrapper = make_node(ir::Kind::variable, type(node), value.span);
     wrapper.args = {node};
     wrapper.index = next_variable_++;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/typing.h"
 
@@ -82,7 +83,8 @@ Types quantile_type(TypeQuery& query) {
   return types;
 }
 
-Op aggregation(std::string name, double (*fold)(std::span<const double>), Monoid monoid, std::string doc) {
+Op aggregation(std::string name, double (*fold)(std::span<const double>), Monoid monoid, DerivativeRule derivative,
+               std::string doc) {
   Op op;
   op.surface = name + "[axes](e)";
   op.name = std::move(name);
@@ -93,12 +95,13 @@ Op aggregation(std::string name, double (*fold)(std::span<const double>), Monoid
   op.type = aggregation_type;
   op.fold = fold;
   op.monoid = monoid;
+  op.derivative = derivative;
   op.meaning = [fold](const Application& a) { return meaning::aggregate(fold, a); };
   return op;
 }
 
 Op quantile() {
-  Op op = aggregation("quantile", nullptr, Monoid::none,
+  Op op = aggregation("quantile", nullptr, Monoid::none, derivative::order_statistic,
                       "the q-quantile by linear interpolation (type 7); a vector q adds a last axis");
   op.surface = "quantile[axes](e, q)";
   op.min_args = op.max_args = 2;
@@ -112,20 +115,20 @@ Op quantile() {
 std::vector<Op> aggregation_ops() {
   using namespace meaning;
   return {
-      aggregation("sum", fold_sum, Monoid::sum, "the sum; 0 for no elements"),
-      aggregation("prod", fold_prod, Monoid::prod, "the product; 1 for no elements"),
-      aggregation("min", fold_min, Monoid::min, "the smallest element; inf for none; nan if any is nan"),
-      aggregation("max", fold_max, Monoid::max, "the largest element; -inf for none; nan if any is nan"),
-      aggregation("count", fold_count, Monoid::count, "the number of elements"),
-      aggregation("mean", fold_mean, Monoid::sum, "the arithmetic mean; nan for no elements"),
-      aggregation("var", fold_var, Monoid::moments, "the variance with divisor n - 1; nan for fewer than two"),
-      aggregation("std", fold_std, Monoid::moments, "the square root of var"),
-      aggregation("logsumexp", fold_logsumexp, Monoid::logsumexp, "log(sum(exp(e))) without overflow; -inf for none"),
-      aggregation("any", fold_any, Monoid::any, "1 if some element is not zero, else 0"),
-      aggregation("all", fold_all, Monoid::all, "1 if no element is zero, else 0"),
-      aggregation("norm", fold_norm, Monoid::sum, "the Euclidean norm"),
-      aggregation("argmax", fold_argmax, Monoid::none, "the position of the largest element, counted from 1"),
-      aggregation("median", fold_median, Monoid::none, "the median"),
+      aggregation("sum", fold_sum, Monoid::sum, derivative::sum, "the sum; 0 for no elements"),
+      aggregation("prod", fold_prod, Monoid::prod, derivative::prod, "the product; 1 for no elements"),
+      aggregation("min", fold_min, Monoid::min, derivative::extreme, "the smallest element; inf for none; nan if any is nan"),
+      aggregation("max", fold_max, Monoid::max, derivative::extreme, "the largest element; -inf for none; nan if any is nan"),
+      aggregation("count", fold_count, Monoid::count, derivative::zero, "the number of elements"),
+      aggregation("mean", fold_mean, Monoid::sum, derivative::mean, "the arithmetic mean; nan for no elements"),
+      aggregation("var", fold_var, Monoid::moments, derivative::var, "the variance with divisor n - 1; nan for fewer than two"),
+      aggregation("std", fold_std, Monoid::moments, derivative::std, "the square root of var"),
+      aggregation("logsumexp", fold_logsumexp, Monoid::logsumexp, derivative::logsumexp, "log(sum(exp(e))) without overflow; -inf for none"),
+      aggregation("any", fold_any, Monoid::any, derivative::zero, "1 if some element is not zero, else 0"),
+      aggregation("all", fold_all, Monoid::all, derivative::zero, "1 if no element is zero, else 0"),
+      aggregation("norm", fold_norm, Monoid::sum, derivative::norm, "the Euclidean norm"),
+      aggregation("argmax", fold_argmax, Monoid::none, derivative::zero, "the position of the largest element, counted from 1"),
+      aggregation("median", fold_median, Monoid::none, derivative::order_statistic, "the median"),
       quantile(),
   };
 }

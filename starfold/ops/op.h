@@ -18,6 +18,9 @@
 namespace starfold {
 
 struct Op;
+namespace diff {
+class Pullback;
+}
 
 // The families of def:base-primitive-signature, then the two kinds of conservative extension
 // (prop:conservative-signature-extensions), then differentiation, which becomes the others.
@@ -107,6 +110,9 @@ struct Application {
 };
 using Meaning = std::function<std::vector<Tensor>(const Application&)>;
 
+// From the adjoint of a result to the adjoints of its operands (ops/derivative.h).
+using DerivativeRule = void (*)(diff::Pullback&);
+
 // How partial results along the record axis merge: the commutative monoids of
 // def:shared-state-factorization. `none` marks a holistic aggregation.
 enum class Monoid { none, sum, prod, min, max, count, any, all, moments, logsumexp };
@@ -131,6 +137,7 @@ struct Op {
   double (*map2)(double, double) = nullptr;         // B, G: the scalar map
   double (*fold)(std::span<const double>) = nullptr;  // A: alpha_n, for every n including 0
   Monoid monoid = Monoid::none;                     // A: the merge along the record axis
+  DerivativeRule derivative = nullptr;              // null: it has none
 };
 
 // An ordered set of primitives; names may repeat when the number of arguments tells them apart.
