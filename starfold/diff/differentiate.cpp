@@ -6,7 +6,6 @@
 
 #include "starfold/base/error.h"
 #include "starfold/diff/sweep.h"
-#include "starfold/ops/derivative.h"
 
 namespace starfold {
 namespace {
@@ -55,9 +54,11 @@ diff::ActiveStates active_states(const ir::Program& program, const Reach& from, 
     changed = false;
     for (const NodeId id : from.nodes) {
       const ir::Node& node = program.graph[id];
-      if (node.kind == Kind::apply && node.op->derivative == derivative::zero) continue;
-      const bool state = (node.kind == Kind::loop_param || node.kind == Kind::loop_result) && states.count({node.index, node.slot}) != 0;
-      if (state || std::any_of(node.args.begin(), node.args.end(), [&](NodeId arg) { return active.count(arg) != 0; })) active.insert(id);
+      bool moves = (node.kind == Kind::loop_param || node.kind == Kind::loop_result) && states.count({node.index, node.slot}) != 0;
+      for (std::size_t i = 0; i < node.args.size(); ++i) {
+        moves = moves || (active.count(node.args[i]) != 0 && (node.op == nullptr || !node.op->flat_in(i)));
+      }
+      if (moves) active.insert(id);
     }
     for (const LoopId loop : from.loops) {
       const auto& carried = program.loops[loop].carried;
@@ -91,14 +92,19 @@ class Differentiator {
     diff::Report report{diagnostics_, node.span, name == to.names.end() ? "" : name->second, false};
     const int times = node.op->name == "hessian" ? 2 : 1;
     NodeId value = node.args[0];
+    bool varies = false;
     try {
-      for (int i = 0; i < times && value != no_node; ++i) value = diff::Sweep(build, value, node.args[1], states, report).run();
+      for (int i = 0; i < times && value != no_node; ++i) {
+        diff::Sweep sweep(build, value, node.args[1], states, report);
+        value = sweep.run();
+        varies = varies || sweep.varies();
+      }
     } catch (const ir::TooLarge&) {
       too_large_ = true;
     }
     if (too_large_ || to.graph.size() > most_nodes) return fail_too_large(build, node);
     if (value == no_node) {
-      if (!report.failed && from.nodes.count(old.args[1]) != 0) warn_zero(report, node);
+      if (!report.failed && varies) warn_zero(report, node);  // check has said the rest
       return zero(build, node.type());
     }
     if (!(build.type(value) == node.type())) throw Bug("a derivative has the wrong type");
@@ -116,9 +122,9 @@ class Differentiator {
     diagnostics_.report({Code::ZeroGradient,
                          fmt::format("this {} is zero everywhere", node.op->name),
                          {report.call, report.variable.empty() ? "zero everywhere"
-                                                               : fmt::format("`{}` is used only where no small change of it matters", report.variable)},
+                                                               : fmt::format("does not change with `{}`", report.variable)},
                          {},
-                         "operations such as `floor` and comparisons have derivative zero, and so has a constant",
+                         node.op->name == "hessian" ? "a linear function has no second derivative" : "",
                          ""});
   }
 

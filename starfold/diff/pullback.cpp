@@ -27,7 +27,9 @@ Pullback::Pullback(Sweep& sweep, NodeId result, Product adjoint)
 
 ir::Builder& Pullback::build() const { return sweep_.build_; }
 ir::Algebra& Pullback::algebra() const { return sweep_.algebra_; }
-bool Pullback::wants(std::size_t i) const { return sweep_.active(node_.args[i]); }
+bool Pullback::wants(std::size_t i) const {
+  return sweep_.active(node_.args[i]) && (node_.op == nullptr || !node_.op->flat_in(i));
+}
 Labels Pullback::fresh(const Type& type) const { return algebra().labels(type); }
 
 NodeId Pullback::call(std::string_view op, std::vector<NodeId> args, std::vector<std::int64_t> axes,

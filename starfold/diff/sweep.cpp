@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "starfold/base/error.h"
-#include "starfold/ops/derivative.h"
 
 namespace starfold::diff {
 namespace {
@@ -61,16 +60,20 @@ Labels Sweep::order_for(const Labels& labels) const {
   return order;
 }
 
+bool Sweep::moves(const ir::Node& node) const {
+  for (std::size_t i = 0; i < node.args.size(); ++i) {
+    if (active(node.args[i]) && (node.op == nullptr || !node.op->flat_in(i))) return true;
+  }
+  return false;
+}
+
 void Sweep::find_active(const ActiveStates& active_states) {
   active_.assign(of_ - by_ + 1, false);
   active_[0] = true;
   for (NodeId id = by_ + 1; id <= of_; ++id) {
     const ir::Node& node = build_.node(id);
-    if (node.kind == Kind::loop_result) {
-      active_[id - by_] = active_states.count({node.index, node.slot}) != 0;
-    } else if (node.kind != Kind::apply || node.op->derivative != derivative::zero) {
-      active_[id - by_] = std::any_of(node.args.begin(), node.args.end(), [&](NodeId arg) { return active(arg); });
-    }
+    const bool result = node.kind == Kind::loop_result;
+    active_[id - by_] = result ? active_states.count({node.index, node.slot}) != 0 : moves(node);
   }
 }
 

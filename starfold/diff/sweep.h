@@ -30,6 +30,8 @@ class Sweep {
 
   // The derivative, of type [type of `of`, type of `by`]; no_node when it is zero everywhere.
   NodeId run();
+  // Whether a small change of the variable can change the value at all; known after the run.
+  bool varies() const { return active(of_); }
 
  private:
   friend class Pullback;
@@ -37,6 +39,7 @@ class Sweep {
   bool active(NodeId id) const { return id >= by_ && id - by_ < active_.size() && active_[id - by_]; }
   const Labels& labels_of(NodeId id);
   Labels order_for(const Labels& labels) const;
+  bool moves(const ir::Node& node) const;
   void find_active(const ActiveStates& active_states);
   void seed();
   void visit(NodeId id);

@@ -12,13 +12,13 @@ namespace starfold::derivative {
 
 using diff::Pullback;
 
-// Zero everywhere it is defined: comparisons, floor, counts. The sweep never asks such a row.
-void zero(Pullback& d);
-
-// --- B
+// --- U and B, where a rule does not fit into its row
+void digamma(Pullback& d);
 void power(Pullback& d);
 void minimum(Pullback& d);
 void maximum(Pullback& d);
+void mod(Pullback& d);
+void atan2(Pullback& d);
 
 // --- aggregation
 void sum(Pullback& d);

@@ -7,7 +7,10 @@ namespace starfold::derivative {
 
 using ir::NodeId;
 
-void zero(Pullback& /*d*/) {}
+void digamma(Pullback& d) {
+  d.fail("its derivative, the trigamma function, is not an operation of the language",
+         "differentiate `lgamma` once only, or hold this part fixed with `stop_gradient(...)`");
+}
 
 void power(Pullback& d) {
   const NodeId x = d.x(0);
@@ -41,6 +44,17 @@ void maximum(Pullback& d) {
   const NodeId first = d.call(">=", {d.x(0), d.x(1)});
   d.pass_where(0, first);
   d.pass_where(1, d.call("not", {first}));
+}
+
+void mod(Pullback& d) {
+  d.pass(0);
+  d.pass(1, -1, {d.call("floor", {d.call("/", {d.x(0), d.x(1)})})});
+}
+
+void atan2(Pullback& d) {
+  const NodeId squares = d.call("+", {d.call("square", {d.x(0)}), d.call("square", {d.x(1)})});
+  d.pass(0, 1, {d.x(1)}, {squares});
+  d.pass(1, -1, {d.x(0)}, {squares});
 }
 
 void where(Pullback& d) {

@@ -34,7 +34,7 @@ struct Row {
   const char* name;
   double (*map)(double);
   const char* doc;
-  DerivativeRule derivative;
+  DerivativeRule derivative;  // null: zero everywhere
 };
 
 using D = diff::Pullback;
@@ -42,9 +42,9 @@ constexpr double two_over_sqrt_pi = 1.1283791670955126;
 
 constexpr Row kRows[] = {
     {"-", [](double x) { return -x; }, "the opposite number", [](D& d) { d.pass(0, -1); }},
-    {"not", [](double x) { return x == 0 ? 1.0 : 0.0; }, "1 where the entry is 0, else 0", derivative::zero},
+    {"not", [](double x) { return x == 0 ? 1.0 : 0.0; }, "1 where the entry is 0, else 0", nullptr},
     {"abs", [](double x) { return std::fabs(x); }, "absolute value", [](D& d) { d.pass(0, 1, {d.call("sign", {d.x()})}); }},
-    {"sign", sign, "-1, 0 or 1 by sign; nan stays", derivative::zero},
+    {"sign", sign, "-1, 0 or 1 by sign; nan stays", nullptr},
     {"sqrt", [](double x) { return std::sqrt(x); }, "square root; nan below 0", [](D& d) { d.pass(0, 0.5, {}, {d.y()}); }},
     {"exp", [](double x) { return std::exp(x); }, "e to the power of the entry", [](D& d) { d.pass(0, 1, {d.y()}); }},
     {"expm1", [](double x) { return std::expm1(x); }, "exp(e) - 1, accurate near 0", [](D& d) { d.pass(0, 1, {d.call("exp", {d.x()})}); }},
@@ -59,15 +59,14 @@ constexpr Row kRows[] = {
     {"relu", relu, "the positive part, max(e, 0)", [](D& d) { d.pass(0, 1, {d.call(">", {d.x(), d.number(0)})}); }},
     {"square", [](double x) { return x * x; }, "e * e", [](D& d) { d.pass(0, 2, {d.x()}); }},
     {"reciprocal", [](double x) { return 1 / x; }, "1 / e", [](D& d) { d.pass(0, -1, {d.call("square", {d.y()})}); }},
-    {"floor", [](double x) { return std::floor(x); }, "largest whole number not above e", derivative::zero},
-    {"ceil", [](double x) { return std::ceil(x); }, "smallest whole number not below e", derivative::zero},
-    {"round", round_half_even, "nearest whole number, halves to even", derivative::zero},
+    {"floor", [](double x) { return std::floor(x); }, "largest whole number not above e", nullptr},
+    {"ceil", [](double x) { return std::ceil(x); }, "smallest whole number not below e", nullptr},
+    {"round", round_half_even, "nearest whole number, halves to even", nullptr},
     {"erf", [](double x) { return std::erf(x); }, "error function", [](D& d) { d.pass(0, two_over_sqrt_pi, {d.call("exp", {d.call("-", {d.call("square", {d.x()})})})}); }},
     {"lgamma", special::lgamma, "log |Gamma(e)|; inf at the poles", [](D& d) { d.pass(0, 1, {d.call("digamma", {d.x()})}); }},
-    {"digamma", special::digamma, "derivative of log Gamma; nan at the poles", [](D& d) { d.fail("its derivative, the trigamma function, is not an operation of the language",
-           "differentiate `lgamma` once only, or hold this part fixed with `stop_gradient(...)`"); }},
+    {"digamma", special::digamma, "derivative of log Gamma; nan at the poles", derivative::digamma},
     {"isnan", [](double x) { return std::isnan(x) ? 1.0 : 0.0; },
-     "1 where the entry is nan, else 0", derivative::zero},
+     "1 where the entry is nan, else 0", nullptr},
 };
 
 std::string surface_of(const std::string& name) {
@@ -89,6 +88,7 @@ std::vector<Op> unary_ops() {
     op.doc = row.doc;
     op.type = typing::unchanged;
     op.map1 = row.map;
+    op.flat = row.derivative == nullptr ? 1U : 0U;
     op.derivative = row.derivative;
     op.meaning = [map = row.map](const Application& a) { return meaning::map_unary(map, a); };
     ops.push_back(std::move(op));

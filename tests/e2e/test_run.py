@@ -1,0 +1,228 @@
+"""`starfold run`: settings, output formats, and everything that can go wrong with data."""
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from conftest import COMMAND, array
+
+MEAN = "input x : [*, p]\noutput m = mean[*](x)\n"
+REGRESSION = "input x : [*, p]\ninput y : [*]\ninput ridge : [] = 0\noutput b = solve(x' @ x + ridge * eye(p), x' @ y)\n"
+
+
+@pytest.fixture
+def program(tmp_path):
+    def write(text, name="program.fold"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def fails(result, *words, code=3):
+    assert result.code == code, (result.code, result.out, result.err)
+    for word in words:
+        assert word in result.err, (word, result.err)
+    assert "Traceback" not in result.err and "terminate" not in result.err
+
+
+def test_json_is_the_contract(starfold, federation, program):
+    text = ("input x : [*]\nstate s = 0\nrepeat 5 {\n  s <- s + sum[*](x)\n  trace t = s\n}\n"
+            "output s\noutput v = [s, 0 - inf, nan]\n")
+    report = starfold("run", program(text), "--json", *federation({"a": {"x": [1.0, 2]}, "b": {"x": [3.0]}})).json()
+    assert report["outputs"]["s"] == {"shape": [], "data": [30.0]}
+    assert report["outputs"]["v"] == {"shape": [3], "data": [30.0, "-inf", "nan"]}
+    assert report["traces"] == {"t": [6, 12, 18, 24, 30]}
+    assert report["iterations"] == [5]
+    assert report["rounds"] == 1  # the fold does not change inside the loop
+    assert [c["name"] for c in report["clients"]] == ["a", "b"]
+    assert [c["records"] for c in report["clients"]] == [2, 1]
+    assert set(report["clients"][0]) == {"name", "records", "bytes_sent", "bytes_received"}
+    assert report["seconds"] > 0
+
+
+def test_settings(starfold, federation, program, tmp_path):
+    text = "size k = 2\ninput x : [*, p]\ninput w : [p]\ninput s : [] = 1\noutput o = sum[*](x * w) * s * k\n"
+    np.save(tmp_path / "w.npy", np.array([1.0, 10]))
+    clients = federation({"a": {"x": np.ones((3, 2))}})
+    path = program(text)
+    for w in ("[1, 10]", f"@{tmp_path / 'w.npy'}"):
+        report = starfold("run", path, "--json", *clients, "--set", f"w={w}", "--set", "k=5", "--set", "s=0.5").json()
+        assert array(report["outputs"]["o"]).tolist() == [7.5, 75]
+    fails(starfold("run", path, *clients), "shared input w has no value")
+    fails(starfold("run", path, *clients, "--set", "w=[1,2,3]"), "axis 2", "3", "2")
+    fails(starfold("run", path, *clients, "--set", "w=[1,2]", "--set", "kk=2"), "kk")
+    fails(starfold("run", path, *clients, "--set", "w=[1,2]", "--set", "x=2"), "comes from the clients")
+    fails(starfold("run", path, *clients, "--set", "w=[1,[2]]"), "differ", code=2)
+    fails(starfold("run", path, *clients, "--set", "w"), "NAME=VALUE", code=2)
+    fails(starfold("run", path, *clients, "--set", "k=2.5"), "positive integer", code=2)
+
+
+def test_bind_columns(starfold, federation, program):
+    columns = {"age": [1.0, 2], "bmi": [3.0, 4], "y": [5.0, 6]}
+    clients = federation({"a": columns})
+    out = starfold("run", program(MEAN), "--json", *clients, "--bind", "x=bmi,age").json()
+    assert array(out["outputs"]["m"]).tolist() == [3.5, 1.5]
+    two = "input x : [*, p]\ninput y : [*]\noutput m = mean[*](x)\noutput n = mean[*](y)\n"
+    out = starfold("run", program(two), "--json", *clients, "--bind", "x=*").json()
+    assert array(out["outputs"]["m"]).tolist() == [1.5, 3.5]
+    transposed = "input x : [p, *]\noutput m = mean[*](x)\n"
+    out = starfold("run", program(transposed), "--json", *clients, "--bind", "x=age,y").json()
+    assert array(out["outputs"]["m"]).tolist() == [1.5, 5.5]
+    fails(starfold("run", program(MEAN), *clients, "--bind", "x=agee,bmi"), "client a", "agee", "did you mean age")
+    fails(starfold("run", program(MEAN), *clients, "--bind", "z=age"), "no federated input z")
+
+
+def test_folder_and_single_array(starfold, program, tmp_path):
+    np.save(tmp_path / "one.npy", np.array([[1, 2], [3, 4]], dtype=np.int32))
+    out = starfold("run", program(MEAN), "--json", "--client", f"a={tmp_path / 'one.npy'}").json()
+    assert array(out["outputs"]["m"]).tolist() == [2, 3]
+    folder = tmp_path / "site"
+    folder.mkdir()
+    np.save(folder / "x.npy", np.asfortranarray([[1.0, 2], [3, 4], [5, 7]]))
+    out = starfold("run", program(MEAN), "--json", "--client", f"a={folder}").json()
+    np.testing.assert_allclose(array(out["outputs"]["m"]), [3, 13 / 3])
+
+
+def test_wrong_rank(starfold, federation, program):
+    fails(starfold("run", program(MEAN), *federation({"a": {"x": np.ones(3)}})), "client a", "input x", "[*, p]", "[3]")
+
+
+def test_wrong_type(starfold, federation, program):
+    fails(starfold("run", program(MEAN), *federation({"a": {"x": np.array([["u", "v"]])}})), "client a", "array x", "<U1")
+
+
+def test_missing_array(starfold, federation, program):
+    fails(starfold("run", program(REGRESSION), *federation({"a": {"x": np.ones((2, 2))}})), "client a", "input y", "it has x")
+
+
+def test_disagreeing_sizes(starfold, federation, program):
+    clients = federation({"a": {"x": np.ones((2, 3))}, "b": {"x": np.ones((2, 4))}})
+    fails(starfold("run", program(MEAN), *clients), "size p", "client a has 3", "client b has 4")
+
+
+def test_disagreeing_counts(starfold, federation, program):
+    clients = federation({"a": {"x": np.ones((2, 2)), "y": np.ones(3)}})
+    fails(starfold("run", program(REGRESSION), *clients), "client a", "inputs x and y", "2 and 3")
+
+
+def test_two_sizes_in_one_client(starfold, federation, program):
+    text = "input x : [*, p]\ninput z : [*, p]\noutput s = sum[*](x * z)\n"
+    fails(starfold("run", program(text), *federation({"a": {"x": np.ones((2, 3)), "z": np.ones((2, 5))}})), "client a", "input z, axis 2",
+          "5", "3")
+
+
+def test_undetermined_size(starfold, federation, program):
+    text = "input x : [*, p]\ninput w : [q, r] = ones(q, r)\noutput s = sum[*](x) @ ones(p, 1)\noutput t = sum(w)\n"
+    fails(starfold("run", program(text), *federation({"a": {"x": np.ones((2, 3))}})), "size q")
+
+
+def test_singular_solve(starfold, federation, program):
+    clients = federation({"a": {"x": np.ones((4, 2)), "y": np.ones(4)}})
+    result = starfold("run", program(REGRESSION), *clients)
+    fails(result, "singular", "program.fold:4:", "solve(")
+    assert result.out == ""
+
+
+def test_zero_records_everywhere(starfold, federation, program):
+    text = ("input x : [*]\noutput a = sum[*](x)\noutput b = prod[*](x)\noutput c = min[*](x)\noutput d = max[*](x)\n"
+            "output e = mean[*](x)\noutput f = var[*](x)\noutput g = logsumexp[*](x)\noutput h = any[*](x)\noutput i = all[*](x)\n"
+            "output j = count[*](x)\noutput k = records(x)\n")
+    report = starfold("run", program(text), "--json", *federation({"a": {"x": np.ones(0)}, "b": {"x": np.ones(0)}})).json()
+    values = {name: output["data"][0] for name, output in report["outputs"].items()}
+    assert values == {"a": 0, "b": 1, "c": "inf", "d": "-inf", "e": "nan", "f": "nan", "g": "-inf", "h": 0, "i": 1, "j": 0, "k": 0}
+
+
+def test_bad_files(starfold, program, tmp_path):
+    path = program(MEAN)
+    fails(starfold("run", path, "--client", f"a={tmp_path / 'none.npz'}"), "client a", "none.npz")
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 not really")
+    fails(starfold("run", path, "--client", f"a={tmp_path / 'bad.npz'}"), "client a")
+    np.save(tmp_path / "whole.npy", np.ones((10, 10)))
+    whole = (tmp_path / "whole.npy").read_bytes()
+    for length in (0, 5, 9, 40, 130, 500, len(whole) - 1):
+        (tmp_path / "cut.npy").write_bytes(whole[:length])
+        fails(starfold("run", path, "--client", f"a={tmp_path / 'cut.npy'}"), "client a", "cut.npy")
+    np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    fails(starfold("run", path, "--client", f"a={tmp_path / 'objects.npy'}"), "not a number")
+
+
+def test_usage(starfold, federation, program):
+    path = program(MEAN)
+    fails(starfold("run", path), "no client", code=2)
+    clients = federation({"a": {"x": np.ones((1, 1))}})
+    fails(starfold("run", path, *clients, *clients), "two clients are named a", code=2)
+    fails(starfold("run", path, "--client", "nonsense"), "NAME=VALUE", code=2)
+    assert starfold("run").code == 2
+    assert starfold("run", "/nowhere/at/all.fold", *clients).code == 2
+    wrong = starfold("run", program("output x\n"), "--json", *clients)
+    assert wrong.code == 1
+    assert json.loads(wrong.out)["ok"] is False
+
+
+def test_run_errors_are_json_too(starfold, federation, program):
+    result = starfold("run", program(REGRESSION), "--json", *federation({"a": {"x": np.ones((4, 2)), "y": np.ones(4)}}))
+    assert result.code == 3
+    assert "singular" in json.loads(result.out)["error"]
+
+
+def test_out_is_whole_or_nothing(starfold, federation, program, tmp_path):
+    clients = federation({"a": {"x": np.arange(6.0).reshape(3, 2)}})
+    folder = tmp_path / "results"
+    assert starfold("run", program(MEAN), *clients, "--out", folder).code == 0
+    assert np.load(folder / "m.npy").tolist() == [2, 3]
+    assert json.loads((folder / "outputs.json").read_text())["m"]["data"] == [2, 3]
+    run = json.loads((folder / "run.json").read_text())
+    assert run["rounds"] == 1 and len(run["plan"]) == 64
+    assert starfold("run", program(MEAN), *clients, "--out", folder).code == 0  # our own results may be replaced
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis.txt").write_text("do not lose")
+    fails(starfold("run", program(MEAN), *clients, "--out", precious), "precious")
+    assert (precious / "thesis.txt").read_text() == "do not lose"
+    singular = federation({"a": {"x": np.ones((4, 2)), "y": np.ones(4)}})
+    fails(starfold("run", program(REGRESSION), *singular, "--out", tmp_path / "never"), "singular")
+    assert not (tmp_path / "never").exists()
+    fails(starfold("run", program(MEAN), *clients, "--out", "/proc/nowhere/results"), "cannot be written")
+    assert not list(tmp_path.glob("*.partial*"))
+
+
+def test_message_size_depends_on_program_and_sizes_only(starfold, federation, program):
+    text = "input x : [*, p]\nlet c = x - mean[*](x)\noutput s = c' @ c\noutput v = var[*](x)\noutput l = logsumexp[*](x)\n"
+    sizes = set()
+    for counts in ((1, ), (0, 5, 1000), (3, ) * 20):
+        clients = federation({f"c{i}": {"x": np.random.default_rng(i).normal(size=(n, 3))} for i, n in enumerate(counts)})
+        report = starfold("run", program(text), "--json", *clients).json()
+        sizes |= {(c["bytes_sent"], c["bytes_received"]) for c in report["clients"]}
+    assert len(sizes) == 1
+
+
+LONG = "input x : [*]\nstate s = 0\nrepeat 1000000000 {\n  s <- s + sum[*](x * (1 + s * 0))\n}\noutput s\n"
+
+
+def test_interrupt_leaves_cleanly(federation, program, tmp_path):
+    arguments = [COMMAND, "run", str(program(LONG)), *federation({"a": {"x": np.ones(10)}}), "--out", str(tmp_path / "never")]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert process.returncode == 3
+    assert "stopped" in err and out == ""
+    assert not (tmp_path / "never").exists()
+
+
+def test_progress_only_on_a_terminal(starfold, federation, program):
+    text = LONG.replace("1000000000", "30000")
+    clients = federation({"a": {"x": np.ones(10)}})
+    assert starfold("run", program(text), *clients).err == ""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([COMMAND, "run", str(program(text)), *clients], stdout=subprocess.DEVNULL, stderr=slave)
+    process.wait(timeout=60)
+    os.close(slave)
+    assert b"round " in os.read(master, 1 << 16)
+    os.close(master)
