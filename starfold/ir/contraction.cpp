@@ -178,7 +178,7 @@ std::vector<Factor> Algebra::gather_groups(std::vector<Factor> factors, Label ov
   }
   // More than two kinds of axes: two halves of about the same width.
   while (groups.size() > 2) {
-    const bool left = groups[0].labels.size() + groups[1].labels.size() <= groups.back().labels.size() + groups[groups.size() - 2].labels.size();
+    const bool left = groups[0].labels.size() + groups[1].labels.size() < groups.back().labels.size() + groups[groups.size() - 2].labels.size();
     const std::size_t at = left ? 0 : groups.size() - 2;
     absorb(groups[at], groups[at + 1]);
     groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(at + 1));
@@ -226,13 +226,14 @@ Factor Algebra::merge(const Factor& factor, const Labels& group, Label merged, c
   return {build_.call("reshape", {view(factor, layout, true)}, {}, std::move(sizes)), std::move(others), false};
 }
 
-// The axes that were merged, in place of the one they became.
-Factor Algebra::split(const Factor& factor, Label merged, const Labels& group) const {
+// The axes that were merged, in place of those they became.
+Factor Algebra::split(const Factor& factor, const std::map<Label, Labels>& merged) const {
+  if (merged.empty()) return factor;
   Factor result;
   std::vector<Size> sizes;
   for (const Label label : factor.labels) {
-    const Labels parts = label == merged ? group : Labels{label};
-    for (const Label part : parts) {
+    const auto parts = merged.find(label);
+    for (const Label part : parts == merged.end() ? Labels{label} : parts->second) {
       result.labels.push_back(part);
       if (!is_star(part)) sizes.push_back(dims_[part].size);
     }
@@ -292,18 +293,14 @@ Factor Algebra::matrix_product(Factor left, Factor right, Label over, const Labe
     std::swap(rows, columns);
   }
   // Folds of records and right operands are matrices; further axes are merged for the product.
-  std::optional<std::pair<Label, Labels>> merged_rows;
-  std::optional<std::pair<Label, Labels>> merged_columns;
-  if (rows.size() > 1 && is_star(over)) {
-    merged_rows.emplace(merged_label(rows), rows);
-    left = merge(left, rows, merged_rows->first, order);
-    rows = {merged_rows->first};
-  }
-  if (columns.size() > 1) {
-    merged_columns.emplace(merged_label(columns), columns);
-    right = merge(right, columns, merged_columns->first, order);
-    columns = {merged_columns->first};
-  }
+  std::map<Label, Labels> merged;
+  const auto as_one = [&](Factor& factor, Labels& labels) {
+    const Label label = merged_label(labels);
+    factor = merge(factor, labels, label, order);
+    merged.emplace(label, std::exchange(labels, {label}));
+  };
+  if (rows.size() > 1 && is_star(over)) as_one(left, rows);
+  if (columns.size() > 1) as_one(right, columns);
   Labels row_layout = rows;
   row_layout.push_back(over);
   Labels column_layout = {over};
@@ -312,9 +309,7 @@ Factor Algebra::matrix_product(Factor left, Factor right, Label over, const Labe
   result.node = build_.call("@", {view(left, row_layout, true), view(right, column_layout, true)});
   result.labels = rows;
   result.labels.insert(result.labels.end(), columns.begin(), columns.end());
-  if (merged_columns) result = split(result, merged_columns->first, merged_columns->second);
-  if (merged_rows) result = split(result, merged_rows->first, merged_rows->second);
-  return result;
+  return split(result, merged);
 }
 
 Product Algebra::add(Product a, Product b, const Labels& order) {

@@ -75,19 +75,20 @@ Labels Algebra::labels(const Type& type) {
   return labels;
 }
 
-void Algebra::multiply(Product& product, NodeId id, Labels labels, bool inverse) const {
+// Reads signs, constants, transposes and the like off a factor; false when nothing is left of it.
+bool Algebra::unwrap(Product& product, NodeId& id, Labels& labels, bool inverse) const {
   while (true) {
     const Node& node = build_.node(id);
     if (node.kind == Kind::constant && node.type().is_scalar()) {
       product.number = inverse ? product.number / node.value.item() : product.number * node.value.item();
-      return;
+      return false;
     }
-    if (node.kind != Kind::apply) break;
+    if (node.kind != Kind::apply) return true;
     const std::string& name = node.op->name;
-    if (name == "ones" || name == "ones_like") return;
+    if (name == "ones" || name == "ones_like") return false;
     if (name == "eye" && !inverse) {
       if (labels[0] != labels[1]) product.deltas.emplace_back(labels[0], labels[1]);
-      return;
+      return false;
     }
     if (name == "-" && node.args.size() == 1) {
       product.number = -product.number;
@@ -96,11 +97,44 @@ void Algebra::multiply(Product& product, NodeId id, Labels labels, bool inverse)
     } else if (std::optional<Labels> below = labels_below(node, labels)) {
       labels = std::move(*below);
     } else {
-      break;
+      return true;
     }
     id = node.args[0];
   }
-  product.factors.push_back({id, std::move(labels), inverse});
+}
+
+void Algebra::multiply(Product& product, NodeId id, Labels labels, bool inverse) const {
+  if (unwrap(product, id, labels, inverse)) product.factors.push_back({id, std::move(labels), inverse});
+}
+
+void Algebra::multiply_parts(Product& product, NodeId id, Labels labels, bool inverse) const {
+  if (!unwrap(product, id, labels, inverse)) return;
+  const Node& node = build_.node(id);
+  const bool binary = node.kind == Kind::apply && node.args.size() == 2;
+  const bool outer = binary && node.op->name == "outer";
+  if (!outer && !(binary && (node.op->name == "*" || node.op->name == "/"))) {
+    product.factors.push_back({id, std::move(labels), inverse});
+    return;
+  }
+  std::vector<Factor> parts;
+  for (std::size_t i = 0; i < 2; ++i) {
+    Factor part{node.args[i], {}, false};
+    const Type& type = build_.type(part.node);
+    for (std::size_t axis = 0; axis < type.rank(); ++axis) {
+      const std::size_t aligned = labels.size() - type.rank() + axis;
+      const std::size_t from_outer = type.dims[axis].star ? 0 : labels.size() - 2 + i;
+      part.labels.push_back(type.dims[axis].is_one() ? no_label : labels[outer ? from_outer : aligned]);
+    }
+    parts.push_back(std::move(part));
+  }
+  const bool broadcasts = !covers(parts[0], parts[1]) || !covers(parts[1], parts[0]);
+  if (!broadcasts) {
+    product.factors.push_back({id, std::move(labels), inverse});
+    return;
+  }
+  const bool divides = node.op->name == "/";
+  multiply_parts(product, parts[0].node, parts[0].labels, inverse);
+  multiply_parts(product, parts[1].node, parts[1].labels, inverse != divides);
 }
 
 void Algebra::multiply(Product& product, const Product& by) const {

@@ -53,6 +53,8 @@ class Algebra {
   // what they are in index notation.
   void multiply(Product& product, NodeId node, Labels labels, bool inverse = false) const;
   void multiply(Product& product, const Product& by) const;
+  // The same, and products that broadcast are taken apart: of r[:, new] * x both r and x.
+  void multiply_parts(Product& product, NodeId node, Labels labels, bool inverse = false) const;
   // Times, or divided by, the number of positions along a label.
   void multiply_by_size(Product& product, Label label, bool inverse = false) const;
   void rename(Product& product, const std::map<Label, Label>& names) const;
@@ -72,6 +74,7 @@ class Algebra {
   NodeId view(const Factor& factor, const Labels& layout, bool exact) const;
 
  private:
+  bool unwrap(Product& product, NodeId& node, Labels& labels, bool inverse) const;
   void drop_deltas(Product& product, Labels& over) const;
   void sum_one(Product& product, Label label, Labels& over, const Labels& order);
   std::vector<Factor> gather_groups(std::vector<Factor> factors, Label over, const Labels& order);
@@ -82,7 +85,7 @@ class Algebra {
   Factor combine(const Factor& a, const Factor& b, const Labels& order) const;
   Labels layout_of(const Factor& a, const Factor& b, const Labels& order) const;
   Factor merge(const Factor& factor, const Labels& group, Label merged, const Labels& order) const;
-  Factor split(const Factor& factor, Label merged, const Labels& group) const;
+  Factor split(const Factor& factor, const std::map<Label, Labels>& merged) const;
   Label merged_label(const Labels& group);
   NodeId scaled(NodeId node, double number) const;
   NodeId record_ones(const std::string& record_set) const;
