@@ -36,7 +36,11 @@ Value Checker::call(const ast::Expr& expr) {
   const auto fn = frame().module->functions.find(expr.text);
   if (fn != frame().module->functions.end()) {
     const bool fits = !expr.has_subscripts && expr.args.size() == fn->second.fn->params.size();
-    if (fits || !operation) return call_function(expr, *frame().module, fn->second);
+    // A module's function may have the name of an operation, since others call it by the module's
+    // name; without that the name means the operation.
+    if (!operation || (fits && frame().module->name.empty())) {
+      return call_function(expr, *frame().module, fn->second);
+    }
   }
   return operation ? call_operation(expr) : fail_no_operation(expr);
 }

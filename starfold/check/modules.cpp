@@ -58,7 +58,7 @@ void Checker::load_functions(Module& module) {
 }
 
 void Checker::load_function(Module& module, const ast::Fn& fn) {
-  check_reserved(fn.name);
+  if (module.name.empty()) check_reserved(fn.name);
   Function function;
   function.fn = &fn;
   walk(fn, [&](const ast::Expr& expr) { add_variable(expr, function.variables); });
@@ -170,7 +170,8 @@ void Checker::find_recursion(Module& module) {
       }
       const ast::Expr* call = step.calls[step.next++];
       const auto callee = module.functions.find(call->text);
-      if (callee == module.functions.end()) continue;
+      const bool operation = !module.name.empty() && options_.signature->find(call->text) != nullptr;
+      if (callee == module.functions.end() || operation) continue;
       Function* called = &callee->second;
       if (color[called] == 0) {
         path.push_back(begin(called));
