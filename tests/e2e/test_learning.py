@@ -5,6 +5,7 @@ The figures and the scripts that made them are in tests/reference; neither R nor
 import csv
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -229,6 +230,16 @@ def test_the_newton_example_solves_the_normal_equations(run):
     out, _ = run(EXAMPLES / "paper_newton.fold", split(**data))
     expected = np.linalg.lstsq(data["x"], data["y"], rcond=None)[0]
     close(out["theta"], expected, 1e-12)
+
+
+def test_programs_of_the_documentation(starfold, tmp_path):
+    text = (ROOT / "docs" / "learning.md").read_text()
+    programs = [block for block in re.findall(r"```\n(.*?)```", text, re.DOTALL) if block.startswith("import")]
+    assert len(programs) >= 4
+    for program in programs:
+        (tmp_path / "p.fold").write_text(program)
+        result = starfold("check", tmp_path / "p.fold")
+        assert result.code == 0 and "error" not in result.err, program + result.err
 
 
 # --- a network
