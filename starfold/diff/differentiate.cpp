@@ -15,8 +15,8 @@ using ir::LoopId;
 using ir::no_node;
 using ir::NodeId;
 
-// Derivatives of derivatives of derivatives grow fast.
-constexpr std::size_t most_nodes = 400'000;
+// What one derivative may add: derivatives of derivatives of derivatives grow fast.
+constexpr std::size_t most_nodes = 100'000;
 
 bool is_derivative(const ir::Node& node) {
   return node.kind == Kind::apply && node.op->family == Family::differentiation;
@@ -89,7 +89,7 @@ class Differentiator {
     const Reach from = reach(program_, old.args[0]);
     const diff::ActiveStates states = active_states(program_, from, old.args[1]);
     const auto name = to.names.find(node.args[1]);
-    diff::Report report{diagnostics_, node.span, name == to.names.end() ? "" : name->second, false};
+    diff::Report report{diagnostics_, node.span, name == to.names.end() ? "" : name->second, to.graph.size() + most_nodes, false};
     const int times = node.op->name == "hessian" ? 2 : 1;
     NodeId value = node.args[0];
     bool varies = false;
@@ -99,10 +99,9 @@ class Differentiator {
         value = sweep.run();
         varies = varies || sweep.varies();
       }
-    } catch (const ir::TooLarge&) {
-      too_large_ = true;
+    } catch (const ir::TooLarge& error) {
+      return fail_too_large(build, node, error.what());
     }
-    if (too_large_ || to.graph.size() > most_nodes) return fail_too_large(build, node);
     if (value == no_node) {
       if (!report.failed && varies) warn_zero(report, node);  // check has said the rest
       return zero(build, node.type());
@@ -119,20 +118,21 @@ class Differentiator {
   }
 
   void warn_zero(const diff::Report& report, const ir::Node& node) {
+    const bool second = node.op->name == "hessian";
+    const std::string variable = report.variable.empty() ? "the variable" : "`" + report.variable + "`";
     diagnostics_.report({Code::ZeroGradient,
                          fmt::format("this {} is zero everywhere", node.op->name),
-                         {report.call, report.variable.empty() ? "zero everywhere"
-                                                               : fmt::format("does not change with `{}`", report.variable)},
+                         {report.call, fmt::format("{} does not change with {}", second ? "the gradient" : "the value", variable)},
                          {},
-                         node.op->name == "hessian" ? "a linear function has no second derivative" : "",
+                         second ? "a linear function has no second derivative" : "",
                          ""});
   }
 
-  NodeId fail_too_large(ir::Builder& build, const ir::Node& node) {
+  NodeId fail_too_large(ir::Builder& build, const ir::Node& node, const char* why) {
     too_large_ = true;
     diagnostics_.report({Code::DerivativeTooLarge,
                          "this derivative grows too large when it is written out",
-                         {node.span, fmt::format("more than {} operations in all", most_nodes)},
+                         {node.span, why},
                          {},
                          "each derivative is a program of its own, and derivatives of derivatives multiply",
                          "differentiate a smaller expression, or fewer times"});

@@ -95,7 +95,7 @@ void Pullback::pass_where(std::size_t i, NodeId condition) {
   std::vector<Factor> inside;
   std::vector<Factor> outside;
   for (Factor& factor : product.factors) {
-    const bool own = !factor.labels.empty() && std::all_of(factor.labels.begin(), factor.labels.end(), [&](Label label) {
+    const bool own = (!factor.labels.empty() || labels_.empty()) && std::all_of(factor.labels.begin(), factor.labels.end(), [&](Label label) {
       return label == no_label || contains(labels_, label);
     });
     (own ? inside : outside).push_back(std::move(factor));

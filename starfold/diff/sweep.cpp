@@ -203,6 +203,7 @@ NodeId Sweep::run() {
   seed();
   for (NodeId id = of_; id > by_ && !report_.failed; --id) {
     if (active(id) && adjoints_.count(id) != 0) visit(id);
+    if (build_.program().graph.size() > report_.most_nodes) throw ir::TooLarge("it is too long");
   }
   return report_.failed ? no_node : assemble();
 }

@@ -19,6 +19,7 @@ struct Report {
   Diagnostics& diagnostics;
   Span call;             // the derivative as written
   std::string variable;  // how the user calls it
+  std::size_t most_nodes;  // TooLarge when the program outgrows this
   bool failed = false;
 };
 

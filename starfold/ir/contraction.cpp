@@ -37,7 +37,7 @@ Size product_of(const std::vector<Size>& sizes) {
   for (const Size& size : sizes) {
     if (product) product = multiply(*product, size);
   }
-  if (!product) throw TooLarge("a size is too large");
+  if (!product) throw TooLarge("a size in it leaves the range of numbers");
   return *product;
 }
 

@@ -105,7 +105,7 @@ void extreme(Pullback& d) {
   const std::optional<std::size_t> star = d.type(d.x()).record_axis();
   if (star && folds(d, *star)) {
     const bool most = d.node().op->name == "max";
-    return d.fail("it depends on a single record, which one jumps as the variable moves, and that record must not be singled out",
+    return d.fail("one record decides it, and which one changes abruptly with the variable",
                   most ? "use a smooth maximum such as `logsumexp[*](k * e) / k` with a large k"
                        : "use a smooth minimum such as `-logsumexp[*](-k * e) / k` with a large k");
   }
@@ -115,7 +115,7 @@ void extreme(Pullback& d) {
 }
 
 void order_statistic(Pullback& d) {
-  d.fail("which entries it picks jumps as the variable moves, and no rule is defined for it",
+  d.fail("which entries it picks changes abruptly with the variable, and no rule is defined for it",
          d.node().op->name == "sort" ? "hold it fixed with `stop_gradient(...)`"
                                      : "use `mean`, or a smooth share such as `mean(sigmoid(k * (e - c)))`");
 }

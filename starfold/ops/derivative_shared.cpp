@@ -93,7 +93,7 @@ Product solve_back(const Pullback& d, Product g, Label along, Label solved) {
       sizes.push_back(d.algebra().dim(label).size);
       if (columns) columns = multiply(*columns, sizes.back());
     }
-    if (!columns) throw ir::TooLarge("a size is too large");
+    if (!columns) throw ir::TooLarge("a size in it leaves the range of numbers");
     NodeId right = d.algebra().view(factor, layout, true);
     if (layout.size() > 2) right = d.call("reshape", {right}, {}, {sizes[0], *columns});
     NodeId solution = d.call("solve", {matrix, right});

@@ -37,13 +37,13 @@ Factor pick(const Pullback& d, const Factor& factor, Label label, const Slice& s
 
 Size minus(const Size& a, const Size& b) {
   const std::optional<Size> difference = subtract(a, b);
-  if (!difference) throw ir::TooLarge("a size is too large");
+  if (!difference) throw ir::TooLarge("a size in it leaves the range of numbers");
   return *difference;
 }
 
 Size plus(const Size& a, const Size& b) {
   const std::optional<Size> total = add(a, b);
-  if (!total) throw ir::TooLarge("a size is too large");
+  if (!total) throw ir::TooLarge("a size in it leaves the range of numbers");
   return *total;
 }
 

@@ -28,7 +28,14 @@ NodeId contract_sum(ir::Builder& build, const ir::Node& node) {
     (folded ? over : layout).push_back(labels[axis]);
   }
   ir::Product product;
-  algebra.multiply_parts(product, node.args[0], labels);
+  const ir::Node& product_node = build.node(node.args[0]);
+  if (labels.size() == 1 && product_node.kind == Kind::apply && product_node.op->name == "*") {
+    for (const NodeId part : std::vector<NodeId>(product_node.args)) {
+      algebra.multiply_parts(product, part, build.type(part).is_scalar() ? Labels{} : labels);
+    }
+  } else {
+    algebra.multiply_parts(product, node.args[0], labels);
+  }
   const bool plain = product.factors.size() == 1 && product.factors[0].node == node.args[0];
   if (plain) return no_node;
   return algebra.node(algebra.sum(std::move(product), over, layout), layout);

@@ -6,10 +6,12 @@
 
 #include <cmath>
 #include <random>
+#include <set>
 #include <stdexcept>
 
 #include "starfold/compile.h"
 #include "starfold/federation/local.h"
+#include "starfold/plan/plan.h"
 #include "starfold/runtime/reference.h"
 
 namespace starfold::testing {
@@ -42,8 +44,15 @@ inline ir::Program program_of(const std::string& text) {
 inline void expect_near(const Tensor& got, const Tensor& want, double tolerance, const std::string& what) {
   ASSERT_EQ(got.shape, want.shape) << what;
   double scale = 1;
-  for (const double value : want.data) scale = std::max(scale, std::fabs(value));
+  for (const double value : want.data) {
+    if (std::isfinite(value)) scale = std::max(scale, std::fabs(value));
+  }
   for (std::size_t i = 0; i < want.data.size(); ++i) {
+    if (!std::isfinite(want.data[i])) {
+      ASSERT_EQ(std::isnan(got.data[i]), std::isnan(want.data[i])) << what;
+      if (std::isinf(want.data[i])) ASSERT_EQ(got.data[i], want.data[i]) << what;
+      continue;
+    }
     ASSERT_NEAR(got.data[i], want.data[i], tolerance * scale) << what << "\nentry " << i;
   }
 }
@@ -93,6 +102,40 @@ inline Tensor differences(const ir::Program& program, const std::string& output,
     at.data[j] = centre;
   }
   return result;
+}
+
+// What the clients of a plan compute, counted.
+struct Cost {
+  std::map<std::string, int> ops;  // by name, in encoders and folds
+  int folds = 0;
+  std::int64_t widest_cell = 0;    // numbers per record of the widest computed encoder
+  std::int64_t message = 0;        // numbers sent per client, all rounds once
+};
+
+inline std::int64_t cell_count(const Type& type, const SizeValues& sizes) {
+  std::int64_t count = 1;
+  for (const Dim& dim : type.dims) count *= dim.star ? 1 : *dim.size.evaluate(sizes);
+  return count;
+}
+
+inline Cost cost_of(const std::string& text, const SizeValues& sizes) {
+  const Plan plan = make_plan(program_of(text));
+  const ir::Graph& graph = plan.program.graph;
+  Cost cost;
+  std::set<ir::NodeId> seen;
+  for (const Round* round : rounds_of(plan)) {
+    for (const ir::NodeId id : round->encoders) {
+      if (graph[id].kind != ir::Kind::apply || !seen.insert(id).second) continue;
+      ++cost.ops[graph[id].op->name];
+      cost.widest_cell = std::max(cost.widest_cell, cell_count(graph[id].type(), sizes));
+    }
+    for (const Merge& merge : round->merges) {
+      ++cost.folds;
+      ++cost.ops[graph[merge.fold].op->name];
+      cost.message += cell_count(graph[merge.fold].type(), sizes);
+    }
+  }
+  return cost;
 }
 
 }  // namespace starfold::testing

@@ -210,5 +210,207 @@ TEST(Diff, Nested) {
   expect_near(outputs.at("again"), outputs.at("hs"), 1e-12, text);
 }
 
+
+// --- known formulas
+
+std::string printed(const std::string& text, const std::string& output) {
+  const ir::Program program = program_of(text);
+  for (const ir::Output& o : program.outputs) {
+    if (o.name == output) return ir::print_expr(program, o.node);
+  }
+  return "";
+}
+
+TEST(Diff, ReadsAsPeopleWriteIt) {
+  const std::string head = "input x : [*, p]\ninput y : [*]\ninput w : [p, q]\ninput t : [*, q]\ninput v : [p]\ninput s : []\n";
+  const auto of = [&](const std::string& e) { return printed(head + "output g = " + e + "\n", "g"); };
+  EXPECT_EQ(of("grad(sum[*](softplus(x @ v) - y * (x @ v)), v)"), "x' @ (sigmoid(x @ v) - y)");
+  EXPECT_EQ(of("hessian(sum[*](softplus(x @ v) - y * (x @ v)), v)"), "x' @ (x * (sigmoid(x @ v) * (1 - sigmoid(x @ v)))[:, new])");
+  EXPECT_EQ(of("grad(sum[*](square(y - x @ v)) / 2, v)"), "-(x' @ (y - x @ v))");
+  EXPECT_EQ(of("hessian(sum[*](square(y - x @ v)) / 2, v)"), "x' @ x");
+  EXPECT_EQ(of("grad(mean[*](square(y - x @ v)), v)"), "-2 / records(x) * (x' @ (y - x @ v))");
+  EXPECT_EQ(of("grad(sum[*,2](square(t - x @ w)), w)"), "-2 * (x' @ (t - x @ w))");
+  EXPECT_EQ(of("grad(sum[*](exp(s * y)), s)"), "exp(s * y) @ y");
+  EXPECT_EQ(of("grad(sum(v), v)"), "ones(p)");
+  EXPECT_EQ(of("jacobian(v, v)"), "eye(p)");
+  EXPECT_EQ(of("jacobian(exp(v), v)"), "eye(p) * exp(v)");
+  EXPECT_EQ(of("jacobian(w' @ v, v)"), "w'");
+  EXPECT_EQ(of("sum[*](grad(y * (x @ v), v))"), "sum[*](x * y[:, new])");
+  EXPECT_EQ(of("grad(sum(v^2), v)"), "2 * v");
+  EXPECT_EQ(of("grad(v @ v, v)"), "2 * v");
+}
+
+// --- what it costs
+
+const char* const kLogistic =
+    "input x : [*, p]\ninput y : [*]\nstate beta : [p] = zeros(p)\nrepeat 25 {\n"
+    "  let eta = x @ beta\n  let loss = softplus(eta) - y * eta\n"
+    "  let g = grad(sum[*](loss), beta)\n  let h = hessian(sum[*](loss), beta)\n"
+    "  trace loss = sum[*](loss)\n  beta <- beta - solve(h, g)\n}\noutput beta\n";
+
+TEST(DiffCost, LogisticRegression) {
+  const Cost cost = cost_of(kLogistic, {{"p", 50}});
+  EXPECT_EQ(cost.widest_cell, 50);  // x and one scaled copy of it
+  EXPECT_EQ(cost.message, 1 + 50 + 50 * 50);
+  EXPECT_EQ(cost.folds, 3);
+  EXPECT_EQ(cost.ops.at("sigmoid"), 1);
+  EXPECT_EQ(cost.ops.at("softplus"), 1);
+  EXPECT_EQ(cost.ops.at("@"), 3);        // eta, gradient, Hessian
+  EXPECT_EQ(cost.ops.at("permute"), 1);  // x'
+  EXPECT_EQ(cost.ops.at("*"), 3);        // y * eta, s * (1 - s), the scaled copy
+  EXPECT_EQ(cost.ops.count("eye"), 0u);
+}
+
+TEST(DiffCost, SoftmaxRegression) {
+  const Cost cost = cost_of(
+      "input x : [*, p]\ninput label : [*]\nsize k = 10\ninput w : [p, k]\nlet eta = x @ w\n"
+      "let loss = mean[*](logsumexp[2](eta) - sum[2](one_hot(label, k) * eta))\n"
+      "output loss\noutput g = grad(loss, w)\noutput h = hessian(loss, w)\n",
+      {{"p", 20}, {"k", 10}});
+  EXPECT_EQ(cost.widest_cell, 20 * 10);  // x times the class probabilities, never p * k * k
+  EXPECT_EQ(cost.message, 1 + 1 + 20 * 10 + 20 * 20 * 10 + 200 * 200);
+  EXPECT_EQ(cost.ops.at("exp"), 1);
+  EXPECT_EQ(cost.ops.at("logsumexp"), 1);
+  EXPECT_EQ(cost.folds, 5);  // in one round: loss, records, gradient, two parts of the Hessian
+}
+
+TEST(DiffCost, TwoLayerNetwork) {
+  const Cost cost = cost_of(
+      "input x : [*, p]\ninput y : [*]\nsize h = 8\ninput w1 : [p, h]\ninput b1 : [h]\ninput w2 : [h]\ninput b2 : []\n"
+      "let hidden = tanh(x @ w1 + b1)\nlet eta = hidden @ w2 + b2\nlet loss = mean[*](softplus(eta) - y * eta)\n"
+      "output loss\noutput g1 = grad(loss, w1)\noutput c1 = grad(loss, b1)\noutput g2 = grad(loss, w2)\noutput c2 = grad(loss, b2)\n",
+      {{"p", 20}, {"h", 8}});
+  EXPECT_EQ(cost.widest_cell, 20);  // x'; everything else has h numbers per record
+  EXPECT_EQ(cost.message, 1 + 1 + 20 * 8 + 8 + 8 + 1);
+  EXPECT_EQ(cost.ops.at("tanh"), 1);
+  EXPECT_EQ(cost.ops.at("sigmoid"), 1);
+  EXPECT_EQ(cost.ops.at("@"), 5);  // two forward, three folds
+  EXPECT_EQ(cost.ops.at("sum"), 2);
+}
+
+// What a user writes as a fold of products is contracted in the same way.
+TEST(DiffCost, FoldsOfProducts) {
+  const std::string head = "input x : [*, p]\ninput t : [*, q]\ninput y : [*]\ninput w : [*]\ninput c : []\ninput v : [p]\n";
+  const SizeValues sizes = {{"p", 30}, {"q", 20}};
+  const auto fold = [&](const std::string& e) { return cost_of(head + "output s = " + e + "\n", sizes); };
+  const auto form = [&](const std::string& e) {
+    const Plan plan = make_plan(program_of(head + "output s = " + e + "\n"));
+    return ir::print_expr(plan.program, plan.program.outputs[0].node);
+  };
+  EXPECT_EQ(form("sum[*](y[:, new] * x)"), "x' @ y");
+  EXPECT_EQ(form("sum[*](x * y[:, new])"), "x' @ y");
+  EXPECT_EQ(form("sum[*](y * w)"), "y @ w");
+  EXPECT_EQ(form("sum[*](outer(x, t))"), "x' @ t");
+  EXPECT_EQ(form("sum[*](x[:, :, new] * t[:, new, :])"), "x' @ t");
+  EXPECT_EQ(form("sum[*](w[:, new, new] * outer(x, x))"), "x' @ (x * w[:, new])");
+  EXPECT_EQ(form("(x' * w) @ x"), "x' @ (x * w[:, new])");
+  EXPECT_EQ(form("x' @ (w[:, new] * x)"), "x' @ (x * w[:, new])");
+  EXPECT_EQ(form("sum[*](c * x)"), "c * sum[*](x)");
+  EXPECT_EQ(form("sum[*](x * v)"), "v * sum[*](x)");
+  EXPECT_EQ(form("sum[*](x / c)"), "sum[*](x) / c");
+  EXPECT_EQ(form("sum[*](-y)"), "-sum[*](y)");
+  EXPECT_EQ(form("sum[*](ones_like(x))"), "full(records(x), p)");
+  EXPECT_EQ(form("sum[*](sum[2](x * v))"), "sum[*](x @ v)");
+  EXPECT_EQ(form("sum[*](sum[2](x * x))"), "sum[*](sum[2](x * x))");
+  for (const char* e : {"sum[*](w[:, new, new] * outer(x, t))", "sum[*,2](x * y[:, new])"}) EXPECT_LE(fold(e).widest_cell, 30) << e;
+}
+
+// --- kinks, edges, zeros
+
+World nobody() {
+  World w;
+  w.clients.push_back({"c", {}});
+  return w;
+}
+
+double derivative_at(const std::string& e, double v) {
+  World w = nobody();
+  w.settings.shared["v"] = Tensor::scalar(v);
+  return run_everywhere("input v : []\noutput g = grad(" + e + ", v)\n", w).at("g").item();
+}
+
+TEST(Diff, KinksTakeTheUsualSubgradient) {
+  EXPECT_EQ(derivative_at("abs(v)", 0), 0);
+  EXPECT_EQ(derivative_at("abs(v)", -2), -1);
+  EXPECT_EQ(derivative_at("relu(v)", 0), 0);
+  EXPECT_EQ(derivative_at("relu(v)", 1), 1);
+  EXPECT_EQ(derivative_at("max(v, 0)", 0), 1);
+  EXPECT_EQ(derivative_at("max(0, v)", 0), 0);
+  EXPECT_EQ(derivative_at("min(v, 0)", 0), 1);
+  EXPECT_EQ(derivative_at("min(0, v)", 0), 0);
+  EXPECT_EQ(derivative_at("clip(v, 0, 1)", 0), 1);
+  EXPECT_EQ(derivative_at("clip(v, 0, 1)", 1), 1);
+  EXPECT_EQ(derivative_at("clip(v, 0, 1)", 1.5), 0);
+  EXPECT_EQ(derivative_at("max([v, 1, v])", 1), 1.0 / 3 + 1.0 / 3);
+  EXPECT_EQ(derivative_at("norm([v, v])", 0), 0);
+  EXPECT_EQ(derivative_at("sqrt(v)", 0), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(derivative_at("floor(v) + v", 0.5), 1);
+  EXPECT_EQ(derivative_at("sqrt(where(v > 0, v, 0))", 0.0), 0);  // not 0 * inf
+}
+
+TEST(Diff, PowersAtZero) {
+  EXPECT_EQ(derivative_at("v^2", 0), 0);
+  EXPECT_EQ(derivative_at("v^3", 0), 0);
+  EXPECT_EQ(derivative_at("v^1", 0), 1);
+  EXPECT_EQ(derivative_at("v^0", 0), 0);
+  EXPECT_EQ(derivative_at("0^v", 2), 0);
+  EXPECT_EQ(derivative_at("prod([v, 0, 3])", 5), 0);
+  EXPECT_EQ(derivative_at("prod([v, 2, 3])", 0), 6);
+  EXPECT_EQ(derivative_at("prod([v, v, 3])", 0), 0);
+}
+
+// Names are variables of their own, apart from equal values.
+TEST(Diff, EqualValuesAreDifferentVariables) {
+  const auto outputs = run_everywhere(
+      "let a = 2\nlet b = 2\nlet c = a * b\noutput da = grad(a * b * 2 * c, a)\noutput db = grad(b^2, b)\n"
+      "let d = a * b\noutput dd = grad(square(d) + a * b, d)\nlet s = 2\noutput h = hessian(s^3, s)\n",
+      nobody());
+  EXPECT_EQ(outputs.at("da").item(), 32);  // 2 a^2 b^2 ... d/da = 4 a b^2
+  EXPECT_EQ(outputs.at("db").item(), 4);
+  EXPECT_EQ(outputs.at("dd").item(), 8);
+  EXPECT_EQ(outputs.at("h").item(), 12);
+}
+
+TEST(Diff, LoopsAndFunctions) {
+  World w = world({3});
+  const std::string text = declarations("[p]") +
+                           "fn loss(x : [*, n], y : [*], b : [n]) = sum[*](square(y - tanh(x @ b)))\n"
+                           "fn step(x : [*, n], y : [*], b : [n]) {\n  let l = loss(x, y, b)\n  b - 0.05 * grad(l, b)\n}\n"
+                           "state beta = v\nrepeat 5 {\n  let l = loss(x, y, beta)\n  beta <- beta - 0.05 * grad(l, beta)\n}\n"
+                           "state other = v\nrepeat 5 {\n  other <- step(x, y, other)\n}\noutput beta\noutput other\n";
+  const auto outputs = run_everywhere(text, w);
+  expect_near(outputs.at("other"), outputs.at("beta"), 1e-14, text);
+}
+
+// thm:gradient-expressibility: the gradient of the sum is the sum of the gradients.
+TEST(Diff, PerRecordGradientsSumToTheGradient) {
+  const World w = world({3});
+  for (const char* loss : {"softplus(x @ v) - y * (x @ v)", "square(y - x @ v)", "logsumexp[2](x * v)"}) {
+    const std::string text = declarations("[p]") + "let l = " + loss +
+                             "\noutput a = grad(sum[*](l), v)\noutput c = sum[*](grad(l, v))\n"
+                             "let d = hessian(sum[*](l), v)\noutput d\noutput e = sum[*](hessian(l, v))\noutput t = d'\n";
+    const auto outputs = run_everywhere(text, w);
+    expect_near(outputs.at("a"), outputs.at("c"), 1e-12, text);
+    expect_near(outputs.at("d"), outputs.at("e"), 1e-12, text);
+    expect_near(outputs.at("t"), outputs.at("d"), 1e-12, text);  // a Hessian is symmetric
+  }
+}
+
+TEST(Diff, NoRecordsAtAll) {
+  World w = world({3});
+  w.clients.erase(w.clients.begin());
+  w.clients.pop_back();
+  const auto outputs = run_everywhere(declarations("[p]") + "output g = grad(sum[*](exp(x @ v)), v)\n", w);
+  for (const double value : outputs.at("g").data) EXPECT_EQ(value, 0);
+}
+
+TEST(Diff, GrowthIsBounded) {
+  std::string text = "input v : []\nlet f0 = sin(v * exp(v)) * tanh(v) / (1 + v^2)\n";
+  for (int i = 1; i <= 40; ++i) text += fmt::format("let f{} = grad(f{}, v)\n", i, i - 1);
+  const Compilation compilation = compile("test.fold", text + "output f40\n");
+  ASSERT_EQ(compilation.diagnostics.error_count(), 1u);
+  EXPECT_EQ(compilation.diagnostics.items()[0].code, Code::DerivativeTooLarge);
+}
+
 }  // namespace
 }  // namespace starfold::testing
