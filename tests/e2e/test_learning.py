@@ -103,6 +103,14 @@ def test_ready_made_fits_equal_r(run):
     close(out["beta"], fit["beta"], 1e-10)
 
 
+def test_separated_groups_do_not_converge(run):
+    """No coefficients are best: R gives up after 25 iterations, with probabilities of 0 and 1, and so do we."""
+    data = table("mtcars")
+    out, report = run("logistic", split(x=np.column_stack([data["wt"], data["qsec"]]), y=data["am"]))
+    assert out["converged"] == 0 and out["iterations"] == 25 and report["rounds"] == 26
+    assert out["deviance"] < 1e-6 and (out["p_value"] > 0.9).all()
+
+
 @pytest.mark.parametrize("name", ["infert", "mtcars_am"])
 def test_the_first_program_equals_r(run, name):
     """The program of the README, without its ridge. It starts at zero and looks at its last step, so it needs one
