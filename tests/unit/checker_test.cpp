@@ -24,7 +24,7 @@ std::string codes(const Compilation& compiled) {
 
 std::string repeat(int count, const auto& line) {
   std::string text;
-  for (int i = 0; i < count; ++i) text += line(i) + "\n";
+  for (int i = 0; i < count; ++i) text += std::string(line(i)) + "\n";
   return text;
 }
 

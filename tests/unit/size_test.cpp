@@ -34,7 +34,7 @@ TEST(Size, Overflow) {
   EXPECT_FALSE(add(largest, 1));
   EXPECT_FALSE(multiply(largest, 2));
   EXPECT_FALSE(multiply(*multiply(largest, p), 2));
-  EXPECT_FALSE(divide(std::numeric_limits<std::int64_t>::min(), -1));
+  EXPECT_FALSE(divide(Size(std::numeric_limits<std::int64_t>::min()), -1));
   std::optional<Size> power = p;
   for (int i = 0; i < 20 && power; ++i) power = multiply(*power, p);
   EXPECT_FALSE(power);
