@@ -55,8 +55,7 @@ class Printer {
 
   std::string expr(NodeId id, int depth, bool top) const {
     const Node& node = program_.graph[id];
-    const auto named = program_.names.find(id);
-    if (!top && named != program_.names.end()) return named->second;
+    if (!top && goes_by_name(id)) return program_.names.at(id);
     switch (node.kind) {
       case Kind::constant: return constant(node.value);
       case Kind::size: return node.size.to_string();
@@ -71,9 +70,16 @@ class Printer {
   }
 
  private:
+  // A literal or zeros(p) may be the value of many names; to call it by one of them would mislead.
+  bool goes_by_name(NodeId id) const {
+    const Node& node = program_.graph[id];
+    const bool plain = (node.kind == Kind::constant && node.value.shape.empty()) || (node.kind == Kind::apply && node.args.empty());
+    return !plain && program_.names.count(id) != 0;
+  }
+
   std::string operand(NodeId id, int depth, int at_least) const {
     const std::string text = expr(id, depth, false);
-    const bool atom = program_.names.count(id) != 0 || precedence(program_.graph[id]) >= at_least;
+    const bool atom = goes_by_name(id) || precedence(program_.graph[id]) >= at_least;
     const bool negative = program_.graph[id].kind == Kind::constant && text[0] == '-';
     return atom && !(negative && at_least > 7) ? text : "(" + text + ")";
   }
