@@ -1,6 +1,5 @@
 // starfold check: parse, type, plan; the type of every name and what would leave each client.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -19,49 +18,62 @@ struct Arguments {
   bool json = false;
 };
 
-nlohmann::json check_json(const CompiledProgram& program) {
-  const Compilation& compilation = program.compilation;
-  nlohmann::json types = nlohmann::json::array();
-  for (const ir::NameType& name : compilation.program.name_types) {
-    types.push_back({{"name", name.name},
-                     {"type", name.type.to_string()},
-                     {"line", compilation.sources[name.span.file].position(name.span.begin).line}});
-  }
-  return {{"ok", compilation.ok()},
-          {"diagnostics", render_json(compilation.diagnostics, compilation.sources)},
-          {"types", std::move(types)},
-          {"rounds", program.plan ? exposure_json(*program.plan, compilation.sources) : nlohmann::json::array()}};
+std::uint32_t line_of(const Compilation& compilation, Span span) {
+  return compilation.sources[span.file].position(span.begin).line;
 }
 
+nlohmann::ordered_json check_json(const CompiledProgram& program) {
+  const Compilation& compilation = program.compilation;
+  nlohmann::ordered_json types = nlohmann::ordered_json::array();
+  for (const ir::NameType& name : compilation.program.name_types) {
+    types.push_back({{"name", name.name}, {"type", name.type.to_string()}, {"line", line_of(compilation, name.span)}});
+  }
+  nlohmann::ordered_json object;
+  object["ok"] = compilation.ok();
+  object["diagnostics"] = render_json(compilation.diagnostics, compilation.sources);
+  object["types"] = std::move(types);
+  object["rounds"] = program.plan ? exposure_json(*program.plan, compilation.sources) : nlohmann::json::array();
+  return object;
+}
+
+// One row per name, in aligned columns.
 std::string types_text(const Compilation& compilation) {
+  struct Row {
+    std::string name;
+    std::string type;
+    std::string line;
+  };
+  std::vector<Row> rows = {{"name", "type", "line"}};
+  for (const ir::NameType& name : compilation.program.name_types) {
+    rows.push_back({name.name, name.type.to_string(), std::to_string(line_of(compilation, name.span))});
+  }
   std::size_t name_width = 0;
   std::size_t type_width = 0;
-  for (const ir::NameType& name : compilation.program.name_types) {
-    name_width = std::max(name_width, name.name.size());
-    type_width = std::max(type_width, name.type.to_string().size());
+  for (const Row& row : rows) {
+    name_width = std::max(name_width, row.name.size());
+    type_width = std::max(type_width, row.type.size());
   }
   std::string text;
-  for (const ir::NameType& name : compilation.program.name_types) {
-    text += fmt::format("{:<{}}  {:<{}}  line {}\n", name.name, name_width, name.type.to_string(), type_width,
-                        compilation.sources[name.span.file].position(name.span.begin).line);
+  for (const Row& row : rows) {
+    text += fmt::format("{:<{}}  {:<{}}  {}\n", row.name, name_width, row.type, type_width, row.line);
   }
-  return text;
+  return rows.size() == 1 ? "" : text;
 }
 
 int check(const Arguments& arguments) {
-  std::optional<std::string> text = read_text(arguments.file);
-  if (!text) return exit_usage;
+  std::optional<NamedText> named = find_program(arguments.file);
+  if (!named) return exit_usage;
   ProgramOptions options;
   options.base = arguments.base;
   options.load = modules_beside(arguments.file);
-  const auto program = compile_program({arguments.file, std::move(*text), {}}, options);
+  const auto program = compile_program({named->name, std::move(named->text), {}}, options);
   const Compilation& compilation = program->compilation;
-  fmt::print(stderr, "{}", render_text(compilation.diagnostics, compilation.sources, isatty(STDERR_FILENO) != 0));
+  print_diagnostics(compilation.diagnostics, compilation.sources);
   if (arguments.json) {
     fmt::print("{}\n", check_json(*program).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  } else {
-    fmt::print("{}", types_text(compilation));
-    if (program->plan) fmt::print("\n{}", exposure_text(*program->plan, compilation.sources));
+  } else if (program->plan) {
+    const std::string types = types_text(compilation);
+    fmt::print("{}{}{}", types, types.empty() ? "" : "\n", exposure_text(*program->plan, compilation.sources));
   }
   return compilation.ok() ? exit_done : exit_refused;
 }
@@ -70,9 +82,9 @@ int check(const Arguments& arguments) {
 
 void add_check(CLI::App& app, int& status) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("check", "types of all names, and what would leave each client");
-  command->add_option("FILE", arguments->file, "a program")->required();
-  command->add_flag("--base", arguments->base, "accept only the paper's base signature");
+  CLI::App* command = app.add_subcommand("check", "show the type of every name, and what would leave each client");
+  command->add_option("FILE", arguments->file, "the program: a file, - for standard input, or the name of a library program")->required()->type_name("");
+  command->add_flag("--base", arguments->base, "also reject what lies outside the paper's base signature");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &status] { status = check(*arguments); });
 }

@@ -1,28 +1,93 @@
 #include "cli/load.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "starfold/base/embedded_lib.h"
+#include "starfold/base/utf8.h"
 #include "starfold/diag/render.h"
+#include "starfold/syntax/parser.h"
 
 namespace starfold::cli {
 
-std::optional<std::string> read_text(const std::string& path) {
-  std::error_code ignored;
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!std::filesystem::is_directory(path, ignored) && in) text << in.rdbuf();
-  if (std::filesystem::is_directory(path, ignored) || !in || in.bad()) {
-    fmt::print(stderr, "error: {} cannot be read{}\n", path, std::filesystem::is_directory(path, ignored) ? ": it is a folder" : "");
-    return std::nullopt;
+namespace {
+
+void print_file_error(const std::string& path, const char* what, const std::string& why) {
+  fmt::print(stderr, "error: {} cannot be {}: {}\n", path.empty() ? "''" : printable(path), what, why);
+}
+
+std::string reason(int error) { return error == EISDIR ? "it is a folder" : std::strerror(error); }
+
+// Closes a file at the end of a scope.
+struct File {
+  int number;
+  ~File() {
+    if (number > STDERR_FILENO) ::close(number);
   }
-  return text.str();
+};
+
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno != EINTR) return false;
+    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::string> read_text(const std::string& path) {
+  const File file{path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  std::string text;
+  std::vector<char> buffer(1 << 16);
+  while (file.number >= 0 && text.size() <= max_source_bytes) {
+    const ssize_t count = ::read(file.number, buffer.data(), buffer.size());
+    if (count == 0) return text;
+    if (count < 0 && errno != EINTR) break;
+    if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  if (text.size() > max_source_bytes) return text;
+  print_file_error(path, "read", reason(errno));
+  return std::nullopt;
+}
+
+bool replace_text(const std::string& path, std::string_view text) {
+  // A link stays a link: what it points to is replaced.
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  struct stat before {};
+  if (error || ::stat(target.c_str(), &before) != 0) {
+    print_file_error(path, "written", reason(error ? error.value() : errno));
+    return false;
+  }
+  if (!S_ISREG(before.st_mode)) {
+    print_file_error(path, "written", "it is not a regular file");
+    return false;
+  }
+  std::string fresh = target.string() + ".XXXXXX";
+  const File file{::mkstemp(fresh.data())};
+  if (file.number >= 0 && write_all(file.number, text) && ::fchmod(file.number, before.st_mode & 07777U) == 0 &&
+      ::fsync(file.number) == 0 && ::rename(fresh.c_str(), target.c_str()) == 0) {
+    return true;
+  }
+  print_file_error(path, "written", reason(errno));
+  if (file.number >= 0) ::unlink(fresh.c_str());
+  return false;
+}
+
+void print_diagnostics(const Diagnostics& diagnostics, const SourceMap& sources) {
+  const bool color = isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  fmt::print(stderr, "{}", render_text(diagnostics, sources, color));
+  if (diagnostics.dropped() > 0) fmt::print(stderr, "\n... and {} more\n", diagnostics.dropped());
 }
 
 std::optional<NamedText> find_program(const std::string& name) {
@@ -45,7 +110,7 @@ std::shared_ptr<const CompiledProgram> load_program(const std::string& file, boo
   options.load = modules_beside(file);
   std::shared_ptr<const CompiledProgram> program = compile_program({named->name, std::move(named->text), {}}, options);
   const Compilation& compilation = program->compilation;
-  fmt::print(stderr, "{}", render_text(compilation.diagnostics, compilation.sources, isatty(STDERR_FILENO) != 0));
+  print_diagnostics(compilation.diagnostics, compilation.sources);
   if (json && !compilation.ok()) {
     const nlohmann::json object = {{"ok", false}, {"diagnostics", render_json(compilation.diagnostics, compilation.sources)}};
     fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -20,8 +20,15 @@ struct NamedText {
 };
 std::optional<NamedText> find_program(const std::string& name);
 
-// The text of a file; nullopt after a message on standard error.
+// The text of a program file, `-` for standard input; nullopt after a message on standard error. Of a
+// file that is too large for a program no more is read than shows it.
 std::optional<std::string> read_text(const std::string& path);
+
+// Replaces a file in one step, so that nobody ever sees half of it; false after a message.
+bool replace_text(const std::string& path, std::string_view text);
+
+// Diagnostics for people, on standard error.
+void print_diagnostics(const Diagnostics& diagnostics, const SourceMap& sources);
 
 // Reads and compiles a program file (or a library program by name) and prints its diagnostics to
 // standard error; with `json` errors also become the one JSON object on standard output. Null when the

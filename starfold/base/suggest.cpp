@@ -18,8 +18,10 @@ std::size_t distance(std::string_view a, std::string_view b) {
         continue;
       }
       const std::size_t change = lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1;
-      table[i][j] = std::min({table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + change});
-      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1])) {
+      table[i][j] =
+          std::min({table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + change});
+      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+          lower(a[i - 2]) == lower(b[j - 1])) {
         table[i][j] = std::min(table[i][j], table[i - 2][j - 2] + 1);
       }
     }

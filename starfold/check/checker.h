@@ -12,6 +12,9 @@ namespace starfold {
 // The nodes of an expression: one, several for a tuple, none after a reported mistake.
 using Value = std::vector<ir::NodeId>;
 
+using Names = std::set<std::string, std::less<>>;
+using Sizes = std::map<std::string, Size, std::less<>>;
+
 // What a name stands for.
 struct Binding {
   enum class Kind { value, state, size, broken } kind = Kind::value;
@@ -28,13 +31,21 @@ struct Scope {
   ir::LoopId loop = ir::no_loop;
 };
 
+// A function and what its definition tells every call.
+struct Function {
+  const ast::Fn* fn = nullptr;
+  bool broken = false;       // its definition has mistakes: calls of it say nothing more
+  std::vector<Type> params;  // in its own sizes and record sets
+  Names variables;           // the names it differentiates by
+};
+
 // A file of functions.
 struct Module {
   std::string name;  // empty for the program itself
-  ast::File file;    // empty for the program, which its caller keeps
-  std::map<std::string, const ast::Fn*, std::less<>> functions;
-  std::map<std::string, Module*, std::less<>> imports;
-  std::set<const ast::Fn*> broken;  // definitions with mistakes: calls of them say nothing more
+  ast::File owned;   // the tree of an imported module; the program's stays with its caller
+  const ast::File* file = nullptr;
+  std::map<std::string, Function, std::less<>> functions;
+  std::map<std::string, Module*, std::less<>> imports;  // null after a reported mistake
 };
 
 // What is visible while one function body, or the program, is checked.
@@ -42,8 +53,9 @@ struct Frame {
   Module* module = nullptr;
   std::vector<Scope> scopes;
   bool function = false;
-  std::map<std::string, Size, std::less<>> sizes;               // a function's own sizes at this call
+  Sizes sizes;  // a function's own sizes at this call
   std::map<std::string, std::string, std::less<>> record_sets;  // and its record sets
+  const Names* variables = nullptr;                             // names to differentiate by
   Span call;                                                    // where it was called
 };
 
@@ -55,23 +67,29 @@ class Checker {
   ir::Program run(const ast::File& file);
 
  private:
-  enum class TypeUse { input, parameter, annotation };
+  enum class TypeUse { input, annotation };
 
   // modules.cpp
-  void load_functions(Module& module, const ast::Block& items);
+  void load_functions(Module& module);
+  void load_function(Module& module, const ast::Fn& fn);
   void load_import(Module& module, const ast::Import& import);
   void find_recursion(Module& module);
   void check_definitions(Module& module);
-  void check_definition(Module& module, const ast::Fn& fn);
+  void check_definition(Module& module, Function& function);
+  void add_variable(const ast::Expr& expr, Names& variables) const;
+  void parameters(Function& function);
+  void check_solvable(const ast::Fn& fn, const std::vector<Type>& params);
 
   // statements.cpp
   void statement(const ast::Stmt& stmt);
   void size_declaration(const ast::SizeDecl& decl);
   void input(const ast::Input& decl);
+  ir::NodeId default_value(const ast::Input& decl, const Type& type);
   void let(const ast::Let& let);
   void state(const ast::State& state);
   void update(const ast::Update& update);
   void repeat(const ast::Repeat& repeat, Span span);
+  std::vector<std::string> open_loop(const ast::Repeat& repeat, ir::LoopId id, ir::Loop loop);
   void until(const ast::Repeat& repeat, ir::LoopId loop);
   void trace(const ast::Trace& trace);
   void output(const ast::Output& output);
@@ -80,9 +98,12 @@ class Checker {
   // names.cpp
   Binding* find(std::string_view name);
   bool define(const ast::Name& name, Binding binding);
+  void define_broken(const ast::Name& name);
   void name_type(const ast::Name& name, const Type& type);
-  ir::NodeId bind_variable(const ast::Expr& value, ir::NodeId node, std::string_view name);
-  std::nullopt_t unknown_name(const std::string& text, Span span);
+  ir::NodeId bind_variable(ir::NodeId node, const ast::Name& name);
+  bool is_lost(std::string_view name) const;
+  bool check_reserved(const ast::Name& name);
+  std::nullopt_t unknown_name(const std::string& text, Span span, const char* what = "value");
   std::vector<std::string> visible_names() const;
   std::optional<Label> size_origin(const Size& size) const;
 
@@ -90,44 +111,79 @@ class Checker {
   std::optional<Type> type_of(const ast::TypeExpr& written, TypeUse use);
   std::optional<Dim> dim_of(const ast::Dim& written, TypeUse use);
   // The size an expression stands for; nullopt when it is none (reported if `report`).
-  std::optional<Size> size_of(const ast::Expr& expr, bool report, TypeUse use = TypeUse::annotation);
+  std::optional<Size> size_of(const ast::Expr& expr, bool report,
+                              TypeUse use = TypeUse::annotation);
   std::optional<Size> size_of_name(const ast::Expr& expr, bool report, TypeUse use);
+  std::optional<Size> size_of_operator(const ast::Expr& expr, bool report, TypeUse use);
+  std::optional<Size> fail_size(const ast::Expr& expr, bool report, const char* label);
   std::optional<Size> positive_size(const ast::Expr& expr);
-  bool check_declared(const std::optional<ast::TypeExpr>& written, const Type& actual, const ast::Expr& value);
+  bool check_positive(const Size& size, Span span);
+  bool check_declared(const ast::TypeExpr& written, const Type& actual, const ast::Expr& value);
 
   // expressions.cpp
   Value expression(const ast::Expr& expr);
+  Value expression_by_kind(const ast::Expr& expr);
   std::optional<ir::NodeId> single(const ast::Expr& expr);
   std::optional<ir::NodeId> shared_scalar(const ast::Expr& expr, const char* what);
   Value name(const ast::Expr& expr);
   Value unary(const ast::Expr& expr);
   Value list(const ast::Expr& expr);
   Value index(const ast::Expr& expr);
+  std::optional<Size> position(const ast::Expr& expr);
+  std::optional<Slice> slice_of(const ast::Subscript& subscript, const Dim* dim);
   Value transpose(const ast::Expr& expr);
-  std::optional<std::vector<ir::NodeId>> singles(const std::vector<ast::ExprPtr>& args, std::size_t count);
-  Value apply(const Op& op, const std::vector<ir::NodeId>& args, const std::vector<const ast::Expr*>& written,
-              Span span, Attrs attrs = {}, std::optional<std::vector<WrittenAxis>> axes = std::nullopt,
-              std::vector<Span> slice_spans = {});
+  std::optional<std::vector<ir::NodeId>> singles(const std::vector<ast::ExprPtr>& args,
+                                                 std::size_t count);
+
+  // An application before it is typed.
+  struct Application {
+    const Op& op;
+    std::vector<ir::NodeId> args;
+    std::vector<const ast::Expr*> written;  // the operands, one for each of `args`
+    Span span;
+    Attrs attrs = {};
+    std::optional<std::vector<WrittenAxis>> axes = std::nullopt;
+    std::vector<Span> slice_spans = {};
+  };
+  Value apply(Application application);
+  bool check_ranks(const std::vector<Type>& types, Span span);
 
   // calls.cpp
   Value call(const ast::Expr& expr);
+  Value call_of_module(const ast::Expr& expr);
   Value call_operation(const ast::Expr& expr);
+  std::optional<Size> size_argument(const ast::Expr& expr, const Op& op);
   Value derivative(const ast::Expr& expr, const Op& op);
-  Value call_function(const ast::Expr& expr, Module& module, const ast::Fn& fn);
-  bool match_parameter(Frame& frame, const ast::Param& param, const Type& type, const ast::Expr& arg);
-  Value inline_body(Frame frame, const ast::Fn& fn);
+  std::optional<ir::NodeId> derivative_variable(const ast::Expr& call, const ast::Expr& variable);
   std::optional<std::vector<WrittenAxis>> written_axes(const ast::Expr& expr);
   Value fail_no_operation(const ast::Expr& expr);
-  Value fail_arity(const ast::Expr& expr, const Op& op);
+  Value fail_arity(const ast::Expr& expr);
+  void use_arguments(const ast::Expr& expr);
+
+  // functions.cpp
+  Value call_function(const ast::Expr& expr, Module& module, const Function& function);
+  bool within_limits();
+  bool match_arguments(Frame& callee, const ast::Expr& call, const Function& function,
+                       const std::vector<ir::NodeId>& args);
+  bool match_axes(Frame& callee, const ast::Param& param, const Type& pattern, const Type& actual,
+                  const ast::Expr& arg);
+  bool match_sizes(Frame& callee, const ast::Param& param, const Type& pattern, const Type& actual,
+                   const ast::Expr& arg);
+  bool fail_argument(const ast::Param& param, const Type& actual, const ast::Expr& arg,
+                     std::string detail, std::string help = {});
+  Value inline_body(Frame callee, const ast::Fn& fn, const std::vector<ir::NodeId>& args);
+  Value result_of(const ast::Fn& fn);
 
   // base.cpp
-  void check_base(const Op& op, const std::vector<Type>& args, Span span);
+  void check_base(const Op& op, const Attrs& attrs, const std::vector<Type>& args, Span span);
 
   ir::Node make_node(ir::Kind kind, Type type, Span span) const;
   ir::NodeId constant(Tensor value, Span span);
   const Type& type(ir::NodeId id) const { return program_.graph[id].type(); }
   std::string text(Span span) const;
   void report(Diagnostic diagnostic);
+  // Warnings are said where something is written, not at every call of it.
+  bool says_warnings() const { return !frame().function || defining_; }
   Frame& frame() { return frames_.back(); }
   const Frame& frame() const { return frames_.back(); }
   Scope& scope() { return frame().scopes.back(); }
@@ -140,15 +196,24 @@ class Checker {
   std::map<std::string, std::unique_ptr<Module>, std::less<>> modules_;
   std::vector<std::string> importing_;  // modules being loaded, for cycles
   std::vector<Frame> frames_;
-  std::set<ir::NodeId> bound_;          // nodes that some name stands for
+  std::map<std::string, Span, std::less<>> outer_names_;  // of the program, for its functions
+  std::map<std::string, int, std::less<>> traces_;        // names and how often they are taken
+  std::map<std::string, Span, std::less<>> outputs_;
   std::uint32_t next_variable_ = 0;
-  bool defining_ = false;               // inside the check of a definition, not of a call
+  bool defining_ = false;          // inside the check of a definition, not of a call
+  std::size_t definition_at_ = 0;  // the frame of that definition; 0 when there is none
+  int depth_ = 0;                  // of expressions within expressions and calls
   std::size_t inlined_calls_ = 0;
   std::size_t inlined_expressions_ = 0;
+  bool outgrown_ = false;  // a limit was reported
 };
 
-// Functions written out may not outgrow this: a chain of calls can be exponential.
+// Functions written out may not outgrow these: a chain of calls can be exponential.
 inline constexpr std::size_t max_inlined_calls = 50'000;
 inline constexpr std::size_t max_inlined_expressions = 2'000'000;
+// Expressions inside expressions through all calls; each takes a piece of the stack.
+inline constexpr int max_depth = 2'000;
+// No value has more axes.
+inline constexpr std::size_t max_rank = 32;
 
 }  // namespace starfold

@@ -3,29 +3,42 @@
 
 #include <algorithm>
 
+#include "starfold/base/error.h"
 #include "starfold/check/checker.h"
+#include "starfold/ops/typing.h"
 
 namespace starfold {
 
+// The text of a piece of the program for a message: on one line, without comments, not too long.
 std::string Checker::text(Span span) const {
-  std::string out;
   constexpr std::size_t longest = 60;  // messages quote, they do not repeat the program
+  std::string out;
   bool blank = false;
+  bool comment = false;
   for (const char c : sources_.text(span)) {
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+    if (c == '#') comment = true;
+    if (c == '\n') comment = false;
+    if (comment || c == ' ' || c == '\t' || c == '\n' || c == '\r') {
       blank = !out.empty();
       continue;
     }
+    if (out.size() >= longest) return out + "...";
     if (blank) out += ' ';
     blank = false;
     out += c;
-    if (out.size() > longest) return out.substr(0, longest - 3) + "...";
   }
   return out;
 }
 
 void Checker::report(Diagnostic diagnostic) {
-  if (frames_.size() > 1 && !defining_) diagnostic.others.push_back({frame().call, "in this call"});
+  if (frames_.size() > 1 && !defining_) {
+    // A mistake that only this call makes: name it, and the call of the user's that leads to it.
+    const Span innermost = frame().call;
+    const Span outermost = frames_[std::min(definition_at_ + 1, frames_.size() - 1)].call;
+    diagnostic.others.push_back({innermost, "in this call"});
+    if (!(outermost == innermost))
+      diagnostic.others.push_back({outermost, "reached from this call"});
+  }
   diagnostics_.report(std::move(diagnostic));
 }
 
@@ -45,7 +58,15 @@ ir::NodeId Checker::constant(Tensor value, Span span) {
 }
 
 Value Checker::expression(const ast::Expr& expr) {
-  if (frame().function && ++inlined_expressions_ > max_inlined_expressions) return {};
+  if (frame().function) ++inlined_expressions_;
+  if (frames_.size() > 1 && !within_limits()) return {};
+  ++depth_;
+  Value value = expression_by_kind(expr);
+  --depth_;
+  return value;
+}
+
+Value Checker::expression_by_kind(const ast::Expr& expr) {
   switch (expr.kind) {
     case ast::ExprKind::number:
       return {constant(Tensor::scalar(expr.number), expr.span)};
@@ -54,10 +75,10 @@ Value Checker::expression(const ast::Expr& expr) {
     case ast::ExprKind::unary:
       return unary(expr);
     case ast::ExprKind::binary: {
-      const std::optional<std::vector<ir::NodeId>> args = singles(expr.args, 2);
+      std::optional<std::vector<ir::NodeId>> args = singles(expr.args, 2);
       if (!args) return {};
       const Op* op = options_.signature->find(expr.text, 2, false);
-      return apply(*op, *args, {expr.args[0].get(), expr.args[1].get()}, expr.span);
+      return apply({*op, std::move(*args), {expr.args[0].get(), expr.args[1].get()}, expr.span});
     }
     case ast::ExprKind::call:
       return call(expr);
@@ -83,14 +104,15 @@ std::optional<ir::NodeId> Checker::single(const ast::Expr& expr) {
   if (value.size() == 1) return value[0];
   report({Code::NotAValue,
           fmt::format("{} results are used as one value", value.size()),
-          {expr.span, "several results"},
+          {expr.span, fmt::format("{} results", value.size())},
           {},
           "",
-          "bind them first: `let (a, b) = ...`"});
+          "give each result a name first: `let (a, b) = ...`"});
   return std::nullopt;
 }
 
-std::optional<std::vector<ir::NodeId>> Checker::singles(const std::vector<ast::ExprPtr>& args, std::size_t count) {
+std::optional<std::vector<ir::NodeId>> Checker::singles(const std::vector<ast::ExprPtr>& args,
+                                                        std::size_t count) {
   std::vector<ir::NodeId> nodes;
   bool ok = true;
   for (std::size_t i = 0; i < count && i < args.size(); ++i) {
@@ -110,8 +132,8 @@ std::optional<ir::NodeId> Checker::shared_scalar(const ast::Expr& expr, const ch
           {expr.span, fmt::format("this is {}", actual.to_string())},
           {},
           "",
-          actual.federated() ? fmt::format("fold it first, for example `mean[*]({})`", text(expr.span))
-                             : fmt::format("fold it first, for example `max({})`", text(expr.span))});
+          fmt::format("fold it first, for example: {}",
+                      typing::fold_to_number(actual, text(expr.span)))});
   return std::nullopt;
 }
 
@@ -133,7 +155,9 @@ Value Checker::name(const ast::Expr& expr) {
     unknown_name(expr.text, expr.span);
     return {};
   }
-  // A size variable used as a shared scalar.
+  // A size used as a shared scalar.
+  if (size->is_constant())
+    return {constant(Tensor::scalar(static_cast<double>(size->constant())), expr.span)};
   ir::Node node = make_node(ir::Kind::size, Type::scalar(), expr.span);
   node.size = *size;
   return {program_.graph.add(std::move(node))};
@@ -146,22 +170,32 @@ Value Checker::unary(const ast::Expr& expr) {
   if (expr.text == "-" && node.kind == ir::Kind::constant && node.type().is_scalar()) {
     return {constant(Tensor::scalar(-node.value.item()), expr.span)};
   }
-  return apply(*options_.signature->find(expr.text, 1, false), {*operand}, {expr.args[0].get()}, expr.span);
+  return apply({*options_.signature->find(expr.text, 1, false),
+                {*operand},
+                {expr.args[0].get()},
+                expr.span});
 }
 
 namespace {
 
-// The numbers of a literal made of numbers only; nullopt when it holds anything else or is ragged.
+// Whether a literal is made of numbers only, nested no deeper than a value can be.
+bool is_literal(const ast::Expr& expr, std::size_t depth = 0) {
+  if (expr.kind == ast::ExprKind::unary && expr.text == "-")
+    return expr.args[0]->kind == ast::ExprKind::number;
+  if (expr.kind != ast::ExprKind::list) return expr.kind == ast::ExprKind::number;
+  if (depth > max_rank) return false;
+  return std::all_of(expr.args.begin(), expr.args.end(),
+                     [&](const ast::ExprPtr& arg) { return is_literal(*arg, depth + 1); });
+}
+
+// The numbers of a literal; nullopt when it is ragged.
 std::optional<Tensor> literal(const ast::Expr& expr) {
   if (expr.kind == ast::ExprKind::number) return Tensor::scalar(expr.number);
-  if (expr.kind == ast::ExprKind::unary && expr.text == "-" && expr.args[0]->kind == ast::ExprKind::number) {
-    return Tensor::scalar(-expr.args[0]->number);
-  }
-  if (expr.kind != ast::ExprKind::list || expr.args.empty()) return std::nullopt;
+  if (expr.kind == ast::ExprKind::unary) return Tensor::scalar(-expr.args[0]->number);
   Tensor whole;
   whole.data.clear();
   for (const ast::ExprPtr& arg : expr.args) {
-    std::optional<Tensor> part = literal(*arg);
+    const std::optional<Tensor> part = literal(*arg);
     if (!part || (arg != expr.args.front() && part->shape != whole.shape)) return std::nullopt;
     whole.shape = part->shape;
     whole.data.insert(whole.data.end(), part->data.begin(), part->data.end());
@@ -179,14 +213,16 @@ std::vector<const ast::Expr*> pointers(const std::vector<ast::ExprPtr>& args) {
 }  // namespace
 
 Value Checker::list(const ast::Expr& expr) {
-  if (expr.args.empty()) {
-    report({Code::RaggedLiteral, "a literal needs at least one element", {expr.span, "empty"}, {}, "", ""});
-    return {};
+  if (is_literal(expr)) {
+    if (std::optional<Tensor> value = literal(expr)) {
+      if (!check_ranks({Type{std::vector<Dim>(value->rank())}}, expr.span)) return {};
+      return {constant(std::move(*value), expr.span)};
+    }
   }
-  if (std::optional<Tensor> value = literal(expr)) return {constant(std::move(*value), expr.span)};
-  const std::optional<std::vector<ir::NodeId>> args = singles(expr.args, expr.args.size());
+  std::optional<std::vector<ir::NodeId>> args = singles(expr.args, expr.args.size());
   if (!args) return {};
-  return apply(*options_.signature->find("[,]"), *args, pointers(expr.args), expr.span);
+  return apply(
+      {*options_.signature->find("[,]"), std::move(*args), pointers(expr.args), expr.span});
 }
 
 Value Checker::transpose(const ast::Expr& expr) {
@@ -194,114 +230,172 @@ Value Checker::transpose(const ast::Expr& expr) {
   if (!operand) return {};
   const Type& of = type(*operand);
   if (of.rank() != 2) {
-    report({Code::WrongRank,
-            fmt::format("`'` transposes a matrix, not {}", of.to_string()),
-            {expr.span, fmt::format("{} has {}", of.to_string(), of.rank() == 1 ? "one axis" : fmt::format("{} axes", of.rank()))},
-            {},
-            "",
-            of.rank() == 1   ? "`@` takes vectors on either side as they are"
-            : of.rank() == 0 ? "a number needs no transpose"
-                             : "use `permute[...]` to reorder more than two axes"});
+    report(
+        {Code::WrongRank,
+         fmt::format("`'` transposes a matrix, not {}", of.to_string()),
+         {expr.span, fmt::format("{} has {}", of.to_string(),
+                                 of.rank() == 1 ? "one axis" : fmt::format("{} axes", of.rank()))},
+         {},
+         "",
+         of.rank() == 1   ? "`@` takes vectors on either side as they are"
+         : of.rank() == 0 ? "a number needs no transpose"
+                          : "use `permute[...]` to reorder more than two axes"});
     return {};
   }
   std::vector<WrittenAxis> swapped(2);
   swapped[0].number = 2;
   swapped[1].number = 1;
-  return apply(*options_.signature->find("permute"), {*operand}, {expr.args[0].get()}, expr.span, {}, swapped);
+  return apply({*options_.signature->find("permute"),
+                {*operand},
+                {expr.args[0].get()},
+                expr.span,
+                {},
+                swapped});
+}
+
+// A position along an axis, known before the run.
+std::optional<Size> Checker::position(const ast::Expr& expr) {
+  if (expr.kind == ast::ExprKind::number || expr.kind == ast::ExprKind::invalid)
+    return size_of(expr, true);
+  if (std::optional<Size> size = size_of(expr, false)) return size;
+  const std::optional<ir::NodeId> node = single(expr);
+  if (!node) return std::nullopt;
+  report({Code::NotASize,
+          fmt::format("the position `{}` is known only during the run", text(expr.span)),
+          {expr.span, fmt::format("a value: {}", type(*node).to_string())},
+          {},
+          "shapes are fixed before anything runs",
+          "write a whole number or a size; only `table[e]` looks up computed positions, with "
+          "nothing else in the brackets"});
+  return std::nullopt;
+}
+
+// One position of an index expression; `dim` is the axis it picks from, null when that is not known.
+std::optional<Slice> Checker::slice_of(const ast::Subscript& subscript, const Dim* dim) {
+  Slice slice;
+  if (subscript.kind == ast::Subscript::Kind::all) return slice;
+  slice.kind =
+      subscript.kind == ast::Subscript::Kind::index ? Slice::Kind::index : Slice::Kind::range;
+  std::optional<Size> first = Size(1);
+  if (subscript.first) first = position(*subscript.first);
+  std::optional<Size> last = first;
+  if (slice.kind == Slice::Kind::range)
+    last = subscript.last ? position(*subscript.last) : std::optional(Size(1));
+  if (slice.kind == Slice::Kind::range && !subscript.last && dim != nullptr && !dim->star)
+    last = dim->size;
+  if (!first || !last) return std::nullopt;
+  slice.first = *first;
+  slice.last = *last;
+  return slice;
 }
 
 Value Checker::index(const ast::Expr& expr) {
   const std::optional<ir::NodeId> operand = single(*expr.args[0]);
-  const bool computed = expr.subscripts.size() == 1 && expr.subscripts[0].kind == ast::Subscript::Kind::index &&
-                        !size_of(*expr.subscripts[0].first, false) &&
-                        expr.subscripts[0].first->kind != ast::ExprKind::number;
+  const ast::Subscript& only = expr.subscripts[0];
+  const bool computed = expr.subscripts.size() == 1 && only.kind == ast::Subscript::Kind::index &&
+                        only.first->kind != ast::ExprKind::number && !size_of(*only.first, false);
   if (computed) {
-    const std::optional<ir::NodeId> indices = single(*expr.subscripts[0].first);
+    const std::optional<ir::NodeId> indices = single(*only.first);
     if (!operand || !indices) return {};
-    return apply(*options_.signature->find("[e]"), {*operand, *indices}, {expr.args[0].get(), expr.subscripts[0].first.get()},
-                 expr.span);
+    return apply({*options_.signature->find("[e]"),
+                  {*operand, *indices},
+                  {expr.args[0].get(), only.first.get()},
+                  expr.span});
   }
   Attrs attrs;
   std::vector<Span> spans;
   std::size_t axis = 0;
+  bool ok = true;
   for (const ast::Subscript& subscript : expr.subscripts) {
-    Slice slice;
     spans.push_back(subscript.span);
     if (subscript.kind == ast::Subscript::Kind::star) {
-      report({Code::UnexpectedToken,
-              "a star is no index",
-              {subscript.span, "stars are written in types and after aggregations"},
+      report({Code::InvalidAxes,
+              "a star is not an index",
+              {subscript.span, "stars stand in types, and in the axes of aggregations"},
               {},
               "",
-              "write `:` to keep the record axis"});
+              "write `:` to keep all records"});
       return {};
     }
     if (subscript.kind == ast::Subscript::Kind::new_axis) {
-      slice.kind = Slice::Kind::new_axis;
-      attrs.slices.push_back(slice);
+      attrs.slices.push_back({Slice::Kind::new_axis, {}, {}});
       continue;
     }
-    const bool star = operand && axis < type(*operand).rank() && type(*operand).dims[axis].star;
-    const bool missing_axis = operand && axis >= type(*operand).rank();
+    const bool known = operand && axis < type(*operand).rank();
+    const Dim dim = known ? type(*operand).dims[axis] : Dim{};
     ++axis;
-    if (subscript.kind != ast::Subscript::Kind::all) {
-      slice.kind = subscript.kind == ast::Subscript::Kind::index ? Slice::Kind::index : Slice::Kind::range;
-    }
-    if (subscript.kind != ast::Subscript::Kind::all && !star && !missing_axis) {
-      std::optional<Size> first = Size(1);
-      if (subscript.first) first = size_of(*subscript.first, true);
-      std::optional<Size> last = first;
-      if (subscript.kind == ast::Subscript::Kind::range) {
-        last = subscript.last ? size_of(*subscript.last, true) : (operand ? type(*operand).dims[axis - 1].size : Size(1));
-      }
-      if (!first || !last) return {};
-      slice.first = *first;
-      slice.last = *last;
-    }
-    attrs.slices.push_back(std::move(slice));
+    const std::optional<Slice> slice = slice_of(subscript, known ? &dim : nullptr);
+    ok = ok && slice;
+    if (slice) attrs.slices.push_back(*slice);
   }
-  if (!operand) return {};
-  return apply(*options_.signature->find("[:]"), {*operand}, {expr.args[0].get()}, expr.span, std::move(attrs), std::nullopt,
-               std::move(spans));
+  if (!operand || !ok) return {};
+  return apply({*options_.signature->find("[:]"),
+                {*operand},
+                {expr.args[0].get()},
+                expr.span,
+                std::move(attrs),
+                std::nullopt,
+                std::move(spans)});
 }
 
-Value Checker::apply(const Op& op, const std::vector<ir::NodeId>& args, const std::vector<const ast::Expr*>& written,
-                     Span span, Attrs attrs, std::optional<std::vector<WrittenAxis>> axes, std::vector<Span> slice_spans) {
-  Diagnostics found;
-  TypeQuery query{op, {}, {}, {}, std::move(axes), std::move(slice_spans), span, std::move(attrs), found, {}};
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    query.args.push_back(type(args[i]));
-    query.arg_spans.push_back(written[i]->span);
-    query.arg_texts.push_back(text(written[i]->span));
+bool Checker::check_ranks(const std::vector<Type>& types, Span span) {
+  for (const Type& type : types) {
+    if (type.rank() <= max_rank) continue;
+    report({Code::WrongRank,
+            fmt::format("a value has at most {} axes", max_rank),
+            {span, fmt::format("this would have {}", type.rank())},
+            {},
+            "",
+            "join axes with `reshape`"});
+    return false;
   }
-  query.size_origin = [this](const Size& size) { return size_origin(size); };
-  Types types = op.type(query);
-  for (const Diagnostic& diagnostic : found.items()) report(diagnostic);
-  if (!types) return {};
+  return true;
+}
+
+Value Checker::apply(Application a) {
+  Diagnostics found;
+  TypeQuery query{
+      a.op,  {}, {}, {}, std::move(a.axes), std::move(a.slice_spans), a.span, std::move(a.attrs),
+      found, {}};
+  for (std::size_t i = 0; i < a.args.size(); ++i) {
+    query.args.push_back(type(a.args[i]));
+    query.arg_spans.push_back(a.written[i]->span);
+  }
+  query.arg_texts.resize(a.args.size());
+  Types types = a.op.type(query);
+  if (!types) {
+    // Once more, with all that a message needs; most applications never need it.
+    found = {};
+    for (std::size_t i = 0; i < a.args.size(); ++i) query.arg_texts[i] = text(a.written[i]->span);
+    query.size_origin = [this](const Size& size) { return size_origin(size); };
+    a.op.type(query);
+    for (const Diagnostic& diagnostic : found.items()) report(diagnostic);
+    return {};
+  }
+  if (!check_ranks(*types, a.span)) return {};
 
   // The exposure discipline (prop:exposure-discipline), whatever a row may say: only a record-axis
   // aggregation or a contraction of stars makes a shared value from a federated one.
-  const bool takes_federated = std::any_of(query.args.begin(), query.args.end(), [](const Type& t) { return t.federated(); });
-  if (takes_federated && op.family != Family::aggregation && op.family != Family::matmul &&
-      op.family != Family::differentiation && !types->front().federated()) {
-    throw std::logic_error("the typing rule of " + op.name + " drops the record axis");
+  const bool takes_federated = std::any_of(query.args.begin(), query.args.end(),
+                                           [](const Type& t) { return t.federated(); });
+  if (takes_federated && a.op.family != Family::aggregation && a.op.family != Family::matmul &&
+      !types->front().federated()) {
+    throw Bug("the typing rule of " + a.op.name + " drops the record axis");
   }
-  if (options_.base) check_base(op, query.args, span);
+  if (options_.base) check_base(a.op, query.attrs, query.args, a.span);
 
   ir::Node node;
   node.kind = ir::Kind::apply;
-  node.op = &op;
-  node.args = args;
+  node.op = &a.op;
+  node.args = std::move(a.args);
   node.attrs = std::move(query.attrs);
-  node.types = std::move(*types);
-  node.span = span;
-  const std::size_t results = node.types.size();
-  const std::vector<Type> result_types = node.types;
+  node.types = *types;
+  node.span = a.span;
   const ir::NodeId id = program_.graph.add(std::move(node));
-  if (results == 1) return {id};
+  if (types->size() == 1) return {id};
   Value value;
-  for (std::uint32_t i = 0; i < results; ++i) {
-    ir::Node part = make_node(ir::Kind::project, result_types[i], span);
+  for (std::uint32_t i = 0; i < types->size(); ++i) {
+    ir::Node part = make_node(ir::Kind::project, (*types)[i], a.span);
     part.args = {id};
     part.index = i;
     value.push_back(program_.graph.add(std::move(part)));

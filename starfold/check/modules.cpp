@@ -4,61 +4,102 @@
 #include <algorithm>
 
 #include "starfold/base/embedded_lib.h"
+#include "starfold/base/suggest.h"
 #include "starfold/check/checker.h"
+#include "starfold/check/walk.h"
 #include "starfold/syntax/parser.h"
 
 namespace starfold {
+namespace {
 
-void Checker::load_functions(Module& module, const ast::Block& items) {
-  for (const ast::Stmt& stmt : items) {
+// How many modules may import each other in a row.
+constexpr std::size_t max_import_depth = 100;
+
+// The functions of a module in the order of its text.
+std::vector<Function*> in_order(Module& module) {
+  std::vector<Function*> functions;
+  for (const ast::Stmt& stmt : module.file->items) {
+    const auto* fn = std::get_if<ast::Fn>(&stmt.node);
+    const auto found = fn ? module.functions.find(fn->name.text) : module.functions.end();
+    if (found != module.functions.end() && found->second.fn == fn)
+      functions.push_back(&found->second);
+  }
+  return functions;
+}
+
+// The calls inside a function that may be of functions of the same file.
+std::vector<const ast::Expr*> calls_in(const ast::Fn& fn) {
+  std::vector<const ast::Expr*> calls;
+  walk(fn, [&](const ast::Expr& expr) {
+    if (expr.kind == ast::ExprKind::call && !expr.module) calls.push_back(&expr);
+  });
+  return calls;
+}
+
+}  // namespace
+
+void Checker::load_functions(Module& module) {
+  bool said = false;
+  for (const ast::Stmt& stmt : module.file->items) {
     if (const auto* import = std::get_if<ast::Import>(&stmt.node)) {
       load_import(module, *import);
     } else if (const auto* fn = std::get_if<ast::Fn>(&stmt.node)) {
-      if (options_.signature->find(fn->name.text) != nullptr) {
-        report({Code::ReservedName,
-                fmt::format("`{}` is the name of a built-in operation", fn->name.text),
-                {fn->name.span, "reserved"},
-                {},
-                "",
-                "choose another name"});
-        continue;
-      }
-      const auto [existing, fresh] = module.functions.emplace(fn->name.text, fn);
-      if (!fresh) {
-        report({Code::Redefinition,
-                fmt::format("the function `{}` is already defined", fn->name.text),
-                {fn->name.span, "defined again"},
-                {{existing->second->name.span, "first defined here"}},
-                "",
-                "choose another name"});
-      }
-    } else if (!module.name.empty()) {
+      load_function(module, *fn);
+    } else if (!module.name.empty() && !said) {
+      said = true;
       report({Code::NotAModule,
               fmt::format("the module `{}` holds something other than functions", module.name),
               {stmt.span, "not a function"},
               {},
-              "a module is a file of functions; what it computes is visible in their parameters",
-              "move this into the program, or into a function"});
+              "a module is a file of functions; what they use is visible in their parameters",
+              "move this into a function, or into the program that imports the module"});
     }
   }
+}
+
+void Checker::load_function(Module& module, const ast::Fn& fn) {
+  if (module.name.empty()) check_reserved(fn.name);
+  Function function;
+  function.fn = &fn;
+  walk(fn, [&](const ast::Expr& expr) { add_variable(expr, function.variables); });
+  const auto [existing, fresh] = module.functions.emplace(fn.name.text, std::move(function));
+  if (fresh) return;
+  report({Code::Redefinition,
+          fmt::format("the function `{}` is already defined", fn.name.text),
+          {fn.name.span, "defined again"},
+          {{existing->second.fn->name.span, "first defined here"}},
+          "",
+          "choose another name"});
+}
+
+// A derivative's variable must stay apart from equal values, so it is known before the body is read.
+void Checker::add_variable(const ast::Expr& expr, Names& variables) const {
+  if (expr.kind != ast::ExprKind::call || expr.module || expr.args.size() != 2) return;
+  const Op* op = options_.signature->find(expr.text);
+  if (op == nullptr || op->family != Family::differentiation) return;
+  if (expr.args[1]->kind == ast::ExprKind::name) variables.insert(expr.args[1]->text);
 }
 
 void Checker::load_import(Module& module, const ast::Import& import) {
   const std::string& name = import.module.text;
   if (module.imports.count(name) != 0) return;
-  if (std::find(importing_.begin(), importing_.end(), name) != importing_.end()) {
-    std::string circle;
-    for (auto at = std::find(importing_.begin(), importing_.end(), name); at != importing_.end(); ++at) circle += *at + " imports ";
+  const auto loaded = modules_.find(name);
+  const auto open = std::find(importing_.begin(), importing_.end(), name);
+  const bool circle = open != importing_.end();
+  if (circle || importing_.size() >= max_import_depth) {
+    std::string way;
+    for (auto at = open; at != importing_.end(); ++at) way += *at + " imports ";
     report({Code::ImportCycle,
-            fmt::format("modules import each other in a circle: {}{}", circle, name),
-            {import.module.span, "this import closes the circle"},
+            circle
+                ? fmt::format("modules import each other in a circle: {}{}", way, name)
+                : fmt::format("more than {} modules import each other in a row", max_import_depth),
+            {import.module.span, circle ? "this import closes the circle" : "one too many"},
             {},
-            "",
+            "a module is complete before the one that imports it",
             "move what both need into a third module"});
     module.imports.emplace(name, nullptr);
     return;
   }
-  const auto loaded = modules_.find(name);
   if (loaded != modules_.end()) {
     module.imports.emplace(name, loaded->second.get());
     return;
@@ -68,181 +109,214 @@ void Checker::load_import(Module& module, const ast::Import& import) {
   std::vector<std::string> known;
   for (const EmbeddedModule& embedded : embedded_modules()) {
     known.emplace_back(embedded.name);
-    if (!found && embedded.name == name) found = {fmt::format("lib/{}.fold", name), std::string(embedded.text)};
+    if (!found && embedded.name == name) {
+      found = {fmt::format("lib/{}.fold", name), std::string(embedded.text)};
+    }
   }
   if (!found) {
+    const std::string suggestion = nearest(name, known);
     std::string list;
-    for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
+    for (const std::string& one : known) {
+      if (one.find('/') == std::string::npos) list += (list.empty() ? "" : ", ") + one;
+    }
     report({Code::UnknownModule,
             fmt::format("there is no module named `{}`", name),
-            {import.module.span, fmt::format("no file {}.fold beside the program", name)},
+            {import.module.span,
+             fmt::format("no file {}.fold beside the program, and none in the library", name)},
             {},
             "",
-            list.empty() ? "" : fmt::format("the library has: {}", list)});
+            !suggestion.empty() ? fmt::format("did you mean `{}`?", suggestion)
+            : list.empty()      ? fmt::format("put the functions into a file named {}.fold", name)
+                                : fmt::format("the library has: {}", list)});
     module.imports.emplace(name, nullptr);
     return;
   }
   auto imported = std::make_unique<Module>();
   imported->name = name;
-  imported->file = parse(sources_, sources_.add(found->first, std::move(found->second)), diagnostics_);
+  imported->owned =
+      parse(sources_, sources_.add(found->first, std::move(found->second)), diagnostics_);
+  imported->file = &imported->owned;
   Module* raw = imported.get();
   modules_.emplace(name, std::move(imported));
   importing_.push_back(name);
-  load_functions(*raw, raw->file.items);
+  load_functions(*raw);
   importing_.pop_back();
   find_recursion(*raw);
   check_definitions(*raw);
   module.imports.emplace(name, raw);
 }
 
-namespace {
-
-void collect_calls(const ast::Expr& expr, std::vector<const ast::Expr*>& calls) {
-  if (expr.kind == ast::ExprKind::call && !expr.module) calls.push_back(&expr);
-  for (const ast::ExprPtr& arg : expr.args) collect_calls(*arg, calls);
-  for (const ast::Subscript& subscript : expr.subscripts) {
-    if (subscript.first) collect_calls(*subscript.first, calls);
-    if (subscript.last) collect_calls(*subscript.last, calls);
-  }
-}
-
-void collect_calls(const ast::Block& block, std::vector<const ast::Expr*>& calls) {
-  for (const ast::Stmt& stmt : block) {
-    const auto visit = [&](const auto& node) {
-      using Node = std::decay_t<decltype(node)>;
-      if constexpr (requires { node.value; }) {
-        if (node.value) collect_calls(*node.value, calls);
-      }
-      if constexpr (std::is_same_v<Node, ast::Repeat>) {
-        collect_calls(node.body, calls);
-        if (node.until) collect_calls(*node.until, calls);
-      }
-    };
-    std::visit(visit, stmt.node);
-  }
-}
-
-}  // namespace
-
 void Checker::find_recursion(Module& module) {
   // Depth-first over the call graph; modules cannot call back into their importers.
-  std::map<const ast::Fn*, int> color;  // 0 new, 1 on the path, 2 done
+  std::map<const Function*, int> color;  // 0 new, 1 on the path, 2 done
   struct Step {
-    const ast::Fn* fn;
+    Function* function;
     std::vector<const ast::Expr*> calls;
     std::size_t next = 0;
   };
-  const auto begin = [&](const ast::Fn* fn) {
-    Step step{fn, {}};
-    collect_calls(fn->body, step.calls);
-    if (fn->value) collect_calls(*fn->value, step.calls);
-    color[fn] = 1;
-    return step;
+  const auto begin = [&](Function* function) {
+    color[function] = 1;
+    return Step{function, calls_in(*function->fn)};
   };
-  for (const auto& [name, root] : module.functions) {
+  for (Function* root : in_order(module)) {
     if (color[root] != 0) continue;
     std::vector<Step> path = {begin(root)};
     while (!path.empty()) {
       Step& step = path.back();
       if (step.next == step.calls.size()) {
-        color[step.fn] = 2;
+        color[step.function] = 2;
         path.pop_back();
         continue;
       }
       const ast::Expr* call = step.calls[step.next++];
       const auto callee = module.functions.find(call->text);
-      if (callee == module.functions.end()) continue;
-      if (color[callee->second] == 1) {
-        auto at = std::find_if(path.begin(), path.end(), [&](const Step& s) { return s.fn == callee->second; });
-        for (; at != path.end(); ++at) module.broken.insert(at->fn);
-        report({Code::Recursion,
-                callee->second == step.fn ? fmt::format("`{}` calls itself", call->text)
-                                          : fmt::format("`{}` calls itself through `{}`", call->text, step.fn->name.text),
-                {call->span, "a recursive call"},
-                {{callee->second->name.span, "defined here"}},
-                "functions are written out where they are called, so a call of itself would never end",
-                "use `repeat` with a `state`"});
-      } else if (color[callee->second] == 0) {
-        path.push_back(begin(callee->second));
+      const bool operation = !module.name.empty() && options_.signature->find(call->text) != nullptr;
+      if (callee == module.functions.end() || operation) continue;
+      Function* called = &callee->second;
+      if (color[called] == 0) {
+        path.push_back(begin(called));
+        continue;
       }
+      if (color[called] != 1) continue;
+      auto at = std::find_if(path.begin(), path.end(),
+                             [&](const Step& s) { return s.function == called; });
+      // A second call in the same circle is the same mistake.
+      if (std::all_of(at, path.end(), [](const Step& s) { return s.function->broken; })) continue;
+      for (; at != path.end(); ++at) at->function->broken = true;
+      const bool itself = called == step.function;
+      report({Code::Recursion,
+              itself ? fmt::format("`{}` calls itself", call->text)
+                     : fmt::format("`{}` calls itself through `{}`", call->text,
+                                   step.function->fn->name.text),
+              {call->span, "a recursive call"},
+              {{called->fn->name.span, "defined here"}},
+              "functions are written out where they are called, and this one would never end",
+              "use `repeat` with a `state`"});
     }
   }
 }
 
 void Checker::check_definitions(Module& module) {
   // In an order where a function's callees come first, so that a broken callee silences its callers.
-  std::set<const ast::Fn*> done;
-  std::vector<std::pair<const ast::Fn*, bool>> pending;
-  for (const auto& [name, fn] : module.functions) pending.emplace_back(fn, false);
+  std::set<const Function*> done;
+  std::vector<std::pair<Function*, bool>> pending;
+  for (Function* function : in_order(module)) pending.emplace_back(function, false);
+  std::reverse(pending.begin(), pending.end());
   while (!pending.empty()) {
-    const auto [fn, callees_done] = pending.back();
+    const auto [function, callees_done] = pending.back();
     pending.pop_back();
-    if (done.count(fn) != 0) continue;
+    if (done.count(function) != 0) continue;
     if (callees_done) {
-      done.insert(fn);
-      check_definition(module, *fn);
+      done.insert(function);
+      check_definition(module, *function);
       continue;
     }
-    pending.emplace_back(fn, true);
-    if (module.broken.count(fn) != 0) continue;
-    std::vector<const ast::Expr*> calls;
-    collect_calls(fn->body, calls);
-    if (fn->value) collect_calls(*fn->value, calls);
-    for (const ast::Expr* call : calls) {
+    pending.emplace_back(function, true);
+    if (function->broken) continue;
+    for (const ast::Expr* call : calls_in(*function->fn)) {
       const auto callee = module.functions.find(call->text);
-      if (callee != module.functions.end()) pending.emplace_back(callee->second, false);
+      if (callee != module.functions.end()) pending.emplace_back(&callee->second, false);
     }
   }
 }
 
-void Checker::check_definition(Module& module, const ast::Fn& fn) {
-  if (module.broken.count(&fn) != 0) return;
+void Checker::check_definition(Module& module, Function& function) {
+  if (function.broken) return;
+  const ast::Fn& fn = *function.fn;
   const std::size_t errors_before = diagnostics_.error_count();
   ir::Program whole = std::exchange(program_, {});
-  std::set<ir::NodeId> whole_bound = std::exchange(bound_, {});
   const bool was_defining = std::exchange(defining_, true);
+  const std::size_t was_at = std::exchange(definition_at_, frames_.size());
+  std::map<std::string, int, std::less<>> traces = std::exchange(traces_, {});
 
   Frame definition;
   definition.module = &module;
   definition.function = true;
+  definition.variables = &function.variables;
   definition.call = fn.name.span;
   definition.scopes.emplace_back();
   frames_.push_back(std::move(definition));
-  bool parameters_ok = true;
-  for (const ast::Param& param : fn.params) {
+  parameters(function);
+  for (const ast::Stmt& stmt : fn.body) statement(stmt);
+  result_of(fn);
+  close_scope();
+  frames_.pop_back();
+
+  traces_ = std::move(traces);
+  definition_at_ = was_at;
+  defining_ = was_defining;
+  program_ = std::move(whole);
+  if (diagnostics_.error_count() != errors_before) function.broken = true;
+}
+
+void Checker::parameters(Function& function) {
+  bool complete = true;
+  for (const ast::Param& param : function.fn->params) {
     // Every name in a parameter's sizes is a size of the function itself.
-    const auto declare = [&](const auto& self, const ast::Expr& expr) -> void {
-      if (expr.kind == ast::ExprKind::name) frame().sizes.emplace(expr.text, Size::variable(expr.text));
-      for (const ast::ExprPtr& arg : expr.args) self(self, *arg);
-    };
     for (const ast::Dim& dim : param.type.dims) {
-      if (dim.size) declare(declare, *dim.size);
+      if (!dim.size) continue;
+      walk(*dim.size, [&](const ast::Expr& expr) {
+        if (expr.kind != ast::ExprKind::name) return;
+        if (!frame().sizes.emplace(expr.text, Size::variable(expr.text)).second) return;
+        check_reserved({expr.text, expr.span});
+        program_.sizes.push_back({expr.text, std::nullopt, expr.span});
+      });
     }
-    const std::optional<Type> type = type_of(param.type, TypeUse::parameter);
+    const std::optional<Type> type = type_of(param.type, TypeUse::annotation);
+    complete = complete && type;
     Binding binding;
     binding.kind = type ? Binding::Kind::value : Binding::Kind::broken;
-    parameters_ok = parameters_ok && type;
     if (type) {
       ir::Node node = make_node(ir::Kind::input, *type, param.name.span);
       node.index = static_cast<std::uint32_t>(program_.inputs.size());
       binding.node = program_.graph.add(std::move(node));
-      program_.inputs.push_back({param.name.text, *type, binding.node, ir::no_node, param.name.span});
-      bound_.insert(binding.node);
+      program_.inputs.push_back(
+          {param.name.text, *type, binding.node, ir::no_node, param.name.span});
+      function.params.push_back(*type);
     }
     define(param.name, binding);
   }
-  for (const ast::Stmt& stmt : fn.body) statement(stmt);
-  if (fn.value) {
-    const Value value = expression(*fn.value);
-    if (value.size() == 1) check_declared(fn.result, type(value[0]), *fn.value);
-  }
-  close_scope();
-  frames_.pop_back();
+  if (complete) check_solvable(*function.fn, function.params);
+}
 
-  defining_ = was_defining;
-  program_ = std::move(whole);
-  bound_ = std::move(whole_bound);
-  if (!parameters_ok || diagnostics_.error_count() != errors_before) module.broken.insert(&fn);
+// Whether a call will tell every size: each must be the only unknown of some axis, as a factor or
+// summand of known ones.
+void Checker::check_solvable(const ast::Fn& fn, const std::vector<Type>& params) {
+  Names known;
+  const auto unknown_in = [&](const Size& size) {
+    std::vector<std::string> unknown;
+    for (const std::string& name : size.variables()) {
+      if (known.count(name) == 0) unknown.push_back(name);
+    }
+    return unknown;
+  };
+  const auto solve = [&](const Dim& dim) {
+    const std::vector<std::string> unknown = unknown_in(dim.size);
+    if (unknown.size() != 1) return false;
+    const std::optional<Size> factor = dim.size.linear_factor(unknown[0]);
+    return factor && divide(*factor, *factor) && known.insert(unknown[0]).second;
+  };
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (const Type& type : params) {
+      for (const Dim& dim : type.dims) progress = solve(dim) || progress;
+    }
+  }
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    for (std::size_t axis = 0; axis < params[i].rank(); ++axis) {
+      const std::vector<std::string> unknown = unknown_in(params[i].dims[axis].size);
+      if (unknown.empty()) continue;
+      report({Code::UnsolvedSize,
+              fmt::format("a call of `{}` would not tell the size `{}`", fn.name.text, unknown[0]),
+              {fn.params[i].type.dims[axis].span,
+               unknown.size() == 1 ? fmt::format("`{}` cannot be found from this", unknown[0])
+                                   : "more than one unknown size"},
+              {},
+              "a function's sizes are found from its arguments, one at a time",
+              fmt::format("add a parameter with an axis of size `{}`", unknown[0])});
+      return;
+    }
+  }
 }
 
 }  // namespace starfold

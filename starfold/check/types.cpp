@@ -6,6 +6,26 @@
 #include "starfold/check/checker.h"
 
 namespace starfold {
+namespace {
+
+// What would make a value fit its declared type, where that is plain.
+std::string help_for_declared(const Type& declared, const Type& actual, const std::string& value) {
+  if (declared.federated() || actual.federated()) {
+    return declared.federated() == actual.federated()
+               ? ""
+               : (actual.federated()
+                      ? "fold the record axis first, for example with `sum[*]`"
+                      : "a shared value is not split across clients: leave the star out");
+  }
+  if (actual.is_scalar() && value.size() < 20) {
+    std::string sizes;
+    for (const Dim& dim : declared.dims) sizes += ", " + dim.to_string();
+    return fmt::format("to repeat the number, write `full({}{})`", value, sizes);
+  }
+  return "";
+}
+
+}  // namespace
 
 std::optional<Type> Checker::type_of(const ast::TypeExpr& written, TypeUse use) {
   Type type;
@@ -28,64 +48,58 @@ std::optional<Type> Checker::type_of(const ast::TypeExpr& written, TypeUse use) 
     }
     type.dims.push_back(std::move(*resolved));
   }
+  if (type.rank() > max_rank) ok = check_ranks({type}, written.span);
   return ok ? std::optional(type) : std::nullopt;
 }
 
 std::optional<Dim> Checker::dim_of(const ast::Dim& written, TypeUse use) {
   if (written.star) {
-    std::string set = written.record_set;
-    if (frame().function && !defining_) {
-      const auto found = frame().record_sets.find(set);
-      if (found != frame().record_sets.end()) set = found->second;
-    }
-    return Dim::record(std::move(set));
+    const auto found = frame().record_sets.find(written.record_set);
+    return Dim::record(found == frame().record_sets.end() ? written.record_set : found->second);
   }
   std::optional<Size> size = size_of(*written.size, true, use);
-  if (!size) return std::nullopt;
-  if (size->is_constant() && size->constant() < 1) {
-    report({Code::InvalidSize,
-            fmt::format("a size must be positive, not {}", size->to_string()),
-            {written.span, ""},
-            {},
-            "every axis but the record axis has at least one element",
-            ""});
-    return std::nullopt;
-  }
+  if (!size || !check_positive(*size, written.span)) return std::nullopt;
   return Dim::of(std::move(*size));
 }
 
+bool Checker::check_positive(const Size& size, Span span) {
+  if (!size.is_constant() || size.constant() >= 1) return true;
+  report({Code::InvalidSize,
+          fmt::format("a size must be positive, not {}", size.to_string()),
+          {span, "less than 1"},
+          {},
+          "every axis but the record axis has at least one element",
+          ""});
+  return false;
+}
+
 std::optional<Size> Checker::size_of_name(const ast::Expr& expr, bool report_it, TypeUse use) {
-  const auto own = frame().sizes.find(expr.text);
-  if (own != frame().sizes.end()) return own->second;
   if (Binding* binding = find(expr.text)) {
     if (binding->kind == Binding::Kind::size) {
       binding->used = true;
       return binding->size;
     }
+    if (report_it) binding->used = true;
     if (report_it && binding->kind != Binding::Kind::broken) {
       report({Code::NotASize,
               fmt::format("`{}` is a value, not a size", expr.text),
               {expr.span, "its value is known only during the run"},
               {{binding->span, "defined here"}},
               "shapes are fixed before anything runs",
-              fmt::format("declare a size: `size {} = 3`", expr.text == "k" ? "k" : "n")});
+              "declare a size, for example `size k = 3`; `--set k=5` changes it"});
     }
     return std::nullopt;
   }
+  const auto own = frame().sizes.find(expr.text);
+  if (own != frame().sizes.end()) return own->second;
   // Sizes declared by the program itself are visible in its functions too.
-  if (frame().function) {
-    Scope& outermost = frames_.front().scopes.front();
-    const auto found = outermost.names.find(expr.text);
-    if (frame().module->name.empty() && found != outermost.names.end() && found->second.kind == Binding::Kind::size) {
-      found->second.used = true;
+  if (frame().function && frame().module->name.empty()) {
+    const auto& outermost = frames_.front().scopes.front().names;
+    const auto found = outermost.find(expr.text);
+    if (found != outermost.end() && found->second.kind == Binding::Kind::size)
       return found->second.size;
-    }
   }
   if (use == TypeUse::input) {
-    if (options_.signature->find(expr.text) != nullptr) {
-      define({expr.text, expr.span}, {});  // reports the reserved name
-      return std::nullopt;
-    }
     Binding binding;
     binding.kind = Binding::Kind::size;
     binding.size = Size::variable(expr.text);
@@ -93,83 +107,85 @@ std::optional<Size> Checker::size_of_name(const ast::Expr& expr, bool report_it,
     program_.sizes.push_back({expr.text, std::nullopt, expr.span});
     return binding.size;
   }
-  if (report_it) unknown_name(expr.text, expr.span);
+  if (report_it) unknown_name(expr.text, expr.span, "size");
   return std::nullopt;
 }
 
-std::optional<Size> Checker::size_of(const ast::Expr& expr, bool report_it, TypeUse use) {
-  const auto fail = [&](const char* label) -> std::optional<Size> {
-    if (report_it) {
-      report({Code::NotASize,
-              fmt::format("`{}` is not a size", text(expr.span)),
-              {expr.span, label},
-              {},
-              "shapes are fixed before anything runs",
-              "a size is a positive integer, a size variable, or sums and products of them"});
+std::optional<Size> Checker::fail_size(const ast::Expr& expr, bool report_it, const char* label) {
+  if (!report_it) return std::nullopt;
+  report({Code::NotASize,
+          fmt::format("`{}` is not a size", text(expr.span)),
+          {expr.span, label},
+          {},
+          "shapes are fixed before anything runs",
+          "a size is a positive integer, a size variable, or sums and products of them"});
+  return std::nullopt;
+}
+
+std::optional<Size> Checker::size_of_operator(const ast::Expr& expr, bool report_it, TypeUse use) {
+  const std::string& op = expr.text;
+  if (op != "+" && op != "-" && op != "*" && op != "^") {
+    return fail_size(expr, report_it, "only +, - and * make sizes");
+  }
+  const std::optional<Size> a = size_of(*expr.args[0], report_it, use);
+  const std::optional<Size> b = size_of(*expr.args[1], report_it, use);
+  if (!a || !b) return std::nullopt;
+  std::optional<Size> result;
+  if (op == "+") result = add(*a, *b);
+  if (op == "-") result = subtract(*a, *b);
+  if (op == "*") result = multiply(*a, *b);
+  if (op == "^") {
+    constexpr std::int64_t largest_power = 16;
+    if (!b->is_constant() || b->constant() < 0 || b->constant() > largest_power) {
+      return fail_size(expr, report_it, "the power of a size is a whole number up to 16");
     }
-    return std::nullopt;
-  };
+    result = Size(1);
+    for (std::int64_t i = 0; i < b->constant() && result; ++i) result = multiply(*result, *a);
+  }
+  return result ? result
+                : fail_size(expr, report_it, "too large a number, or too long a polynomial");
+}
+
+std::optional<Size> Checker::size_of(const ast::Expr& expr, bool report_it, TypeUse use) {
   switch (expr.kind) {
     case ast::ExprKind::number: {
       constexpr double largest = 9007199254740992.0;  // beyond it doubles skip integers
-      if (!(std::abs(expr.number) <= largest) || expr.number != std::floor(expr.number)) return fail("not an integer");
+      const bool whole = std::abs(expr.number) <= largest && expr.number == std::floor(expr.number);
+      if (!whole) return fail_size(expr, report_it, "not a whole number");
       return Size(static_cast<std::int64_t>(expr.number));
     }
     case ast::ExprKind::name:
       return size_of_name(expr, report_it, use);
     case ast::ExprKind::unary: {
-      if (expr.text != "-") return fail("not an integer");
+      if (expr.text != "-") return fail_size(expr, report_it, "not a whole number");
       const std::optional<Size> operand = size_of(*expr.args[0], report_it, use);
       return operand ? subtract(Size(0), *operand) : std::nullopt;
     }
-    case ast::ExprKind::binary: {
-      if (expr.text != "+" && expr.text != "-" && expr.text != "*" && expr.text != "^") return fail("only +, - and * make sizes");
-      const std::optional<Size> a = size_of(*expr.args[0], report_it, use);
-      const std::optional<Size> b = size_of(*expr.args[1], report_it, use);
-      if (!a || !b) return std::nullopt;
-      std::optional<Size> result;
-      if (expr.text == "+") result = add(*a, *b);
-      if (expr.text == "-") result = subtract(*a, *b);
-      if (expr.text == "*") result = multiply(*a, *b);
-      if (expr.text == "^") {
-        if (!b->is_constant() || b->constant() < 0 || b->constant() > 16) return fail("the power of a size is a small integer");
-        result = Size(1);
-        for (std::int64_t i = 0; i < b->constant() && result; ++i) result = multiply(*result, *a);
-      }
-      return result ? result : fail("too large");
-    }
+    case ast::ExprKind::binary:
+      return size_of_operator(expr, report_it, use);
     case ast::ExprKind::invalid:
       return std::nullopt;
     default:
-      return fail("not known before the run");
+      return fail_size(expr, report_it, "not known before the run");
   }
 }
 
 std::optional<Size> Checker::positive_size(const ast::Expr& expr) {
   const std::optional<Size> size = size_of(expr, true);
-  if (size && size->is_constant() && size->constant() < 1) {
-    report({Code::InvalidSize,
-            fmt::format("a size must be positive, not {}", size->to_string()),
-            {expr.span, ""},
-            {},
-            "every axis but the record axis has at least one element",
-            ""});
-    return std::nullopt;
-  }
-  return size;
+  return size && check_positive(*size, expr.span) ? size : std::nullopt;
 }
 
-bool Checker::check_declared(const std::optional<ast::TypeExpr>& written, const Type& actual, const ast::Expr& value) {
-  if (!written) return true;
-  const std::optional<Type> declared = type_of(*written, TypeUse::annotation);
+bool Checker::check_declared(const ast::TypeExpr& written, const Type& actual,
+                             const ast::Expr& value) {
+  const std::optional<Type> declared = type_of(written, TypeUse::annotation);
   if (!declared || *declared == actual) return true;
   report({Code::DeclaredType,
-          fmt::format("the value is {}, but {} is declared", actual.to_string(), declared->to_string()),
+          fmt::format("the value is {}, but {} is declared", actual.to_string(),
+                      declared->to_string()),
           {value.span, fmt::format("this is {}", actual.to_string())},
-          {{written->span, fmt::format("{} is expected here", declared->to_string())}},
+          {{written.span, fmt::format("{} is declared here", declared->to_string())}},
           "",
-          actual.is_scalar() && !declared->federated() && !declared->is_scalar() ? "use `full(v, sizes...)` to repeat a number"
-                                                                                 : ""});
+          help_for_declared(*declared, actual, text(value.span))});
   return false;
 }
 

@@ -7,7 +7,8 @@ namespace starfold {
 
 const std::vector<CodeInfo>& all_codes() {
   static const std::vector<CodeInfo> rows = {
-#define STARFOLD_CODE(code, severity, name, meaning) {Code::name, #code, Severity::severity, meaning},
+#define STARFOLD_CODE(code, severity, name, meaning) \
+  {Code::name, #code, Severity::severity, meaning},
 #include "starfold/diag/codes.def"
 #undef STARFOLD_CODE
   };
@@ -23,7 +24,16 @@ void Diagnostics::report(Diagnostic diagnostic) {
     return item.code == diagnostic.code && item.primary.span == diagnostic.primary.span;
   });
   if (is_error) ++errors_;
-  if (!repeated && !full()) items_.push_back(std::move(diagnostic));
+  if (repeated) return;
+  if (full()) {
+    ++dropped_;
+    const auto warning = std::find_if(items_.begin(), items_.end(), [](const Diagnostic& item) {
+      return info(item.code).severity == Severity::warning;
+    });
+    if (!is_error || warning == items_.end()) return;
+    items_.erase(warning);
+  }
+  items_.push_back(std::move(diagnostic));
 }
 
 void Diagnostics::sort() {

@@ -46,6 +46,7 @@ struct Diagnostic {
 };
 
 // Collects diagnostics; at most `limit` are kept so that a hostile file cannot flood its reader.
+// Errors come before warnings when not all are kept.
 class Diagnostics {
  public:
   static constexpr std::size_t limit = 100;
@@ -54,13 +55,17 @@ class Diagnostics {
   bool has_errors() const { return errors_ > 0; }
   std::size_t error_count() const { return errors_; }
   const std::vector<Diagnostic>& items() const { return items_; }
+  // Nothing more of what may come would be kept, but for an error in the place of a warning.
   bool full() const { return items_.size() >= limit; }
+  // How many were not kept.
+  std::size_t dropped() const { return dropped_; }
   // Puts the diagnostics into the order of the text.
   void sort();
 
  private:
   std::vector<Diagnostic> items_;
   std::size_t errors_ = 0;
+  std::size_t dropped_ = 0;
 };
 
 }  // namespace starfold

@@ -133,7 +133,7 @@ void TextRenderer::collect() {
   std::stable_sort(marks_.begin(), marks_.end(), [&](const Mark& a, const Mark& b) {
     const auto key = [&](const Mark& m) {
       const std::uint32_t file = m.label->span.file;
-      return std::make_tuple(file != home, file, m.from.line, !m.primary);
+      return std::make_tuple(file != home, file, m.from.line, !m.primary, m.from.column);
     };
     return key(a) < key(b);
   });
@@ -263,17 +263,16 @@ nlohmann::json render_json(const Diagnostics& diagnostics, const SourceMap& sour
       file = sources[span.file].name();
     }
     // Programs may hold any bytes, but JSON is UTF-8.
-    out.push_back({{"code", row.id},
-                   {"severity", row.severity == Severity::error ? "error" : "warning"},
-                   {"message", valid_utf8(diagnostic.message)},
-                   {"label", valid_utf8(diagnostic.primary.text)},
-                   {"reason", valid_utf8(diagnostic.reason)},
-                   {"help", valid_utf8(diagnostic.help)},
-                   {"file", valid_utf8(file)},
-                   {"line", from.line},
-                   {"column", from.column},
-                   {"end_line", to.line},
-                   {"end_column", to.column}});
+    nlohmann::json item = {{"code", row.id},
+                           {"severity", row.severity == Severity::error ? "error" : "warning"},
+                           {"message", valid_utf8(diagnostic.message)},
+                           {"help", valid_utf8(diagnostic.help)},
+                           {"line", from.line},
+                           {"column", from.column},
+                           {"end_line", to.line},
+                           {"end_column", to.column}};
+    if (span.file != 0) item["file"] = valid_utf8(file);  // a module, not the program itself
+    out.push_back(std::move(item));
   }
   return out;
 }

@@ -12,8 +12,6 @@ void mix(std::size_t& hash, std::size_t value) {
   hash ^= value + 0x9E3779B97F4A7C15ULL + (hash << 6U) + (hash >> 2U);
 }
 
-std::size_t hash_of(const Size& size) { return std::hash<std::string>{}(size.to_string()); }
-
 std::size_t hash_of(const Node& node) {
   std::size_t hash = static_cast<std::size_t>(node.kind);
   mix(hash, std::hash<const void*>{}(node.op));
@@ -21,13 +19,13 @@ std::size_t hash_of(const Node& node) {
   mix(hash, node.slot);
   for (const NodeId arg : node.args) mix(hash, arg);
   for (const std::int64_t axis : node.attrs.axes) mix(hash, static_cast<std::size_t>(axis) + 1);
-  for (const Size& size : node.attrs.sizes) mix(hash, hash_of(size));
+  for (const Size& size : node.attrs.sizes) mix(hash, size.hash());
   for (const Slice& slice : node.attrs.slices) {
     mix(hash, static_cast<std::size_t>(slice.kind));
-    mix(hash, hash_of(slice.first));
-    mix(hash, hash_of(slice.last));
+    mix(hash, slice.first.hash());
+    mix(hash, slice.last.hash());
   }
-  if (node.kind == Kind::size) mix(hash, hash_of(node.size));
+  if (node.kind == Kind::size) mix(hash, node.size.hash());
   if (node.kind == Kind::constant) {
     for (const double value : node.value.data) mix(hash, std::bit_cast<std::uint64_t>(value));
   }
@@ -37,16 +35,18 @@ std::size_t hash_of(const Node& node) {
 // Bitwise, so that nan equals itself and 0 differs from -0.
 bool same_value(const Tensor& a, const Tensor& b) {
   return a.shape == b.shape &&
-         std::equal(a.data.begin(), a.data.end(), b.data.begin(), b.data.end(), [](double x, double y) {
-           return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
-         });
+         std::equal(a.data.begin(), a.data.end(), b.data.begin(), b.data.end(),
+                    [](double x, double y) {
+                      return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+                    });
 }
 
 }  // namespace
 
 bool same(const Node& a, const Node& b) {
-  return a.kind == b.kind && a.op == b.op && a.index == b.index && a.slot == b.slot && a.args == b.args &&
-         a.attrs == b.attrs && a.size == b.size && a.types == b.types && same_value(a.value, b.value);
+  return a.kind == b.kind && a.op == b.op && a.index == b.index && a.slot == b.slot &&
+         a.args == b.args && a.attrs == b.attrs && a.size == b.size && a.types == b.types &&
+         same_value(a.value, b.value);
 }
 
 NodeId Graph::add(Node node) {

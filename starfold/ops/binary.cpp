@@ -82,6 +82,8 @@ std::vector<Op> binary_ops() {
     op.doc = row.doc;
     op.type = typing::broadcasting;
     op.map2 = row.map;
+    const bool logical = op.name == "and" || op.name == "or" || row.family == Family::comparison;
+    op.flat = logical ? 3U : 0U;
     op.meaning = [map = row.map](const Application& a) { return meaning::map_binary(map, a); };
     ops.push_back(std::move(op));
   }

@@ -8,7 +8,8 @@
 namespace starfold {
 namespace {
 
-Op row(std::string name, int arity, std::string surface, std::string rule, std::string doc, TypeRule type, Meaning meaning) {
+Op row(std::string name, int arity, std::string surface, std::string rule, std::string doc,
+       TypeRule type, Meaning meaning) {
   Op op;
   op.name = std::move(name);
   op.family = Family::client_local;
@@ -24,7 +25,9 @@ Op row(std::string name, int arity, std::string surface, std::string rule, std::
 Types one(Type type) { return std::vector<Type>{std::move(type)}; }
 
 // The cell of a value: what each record holds.
-Type cell(const Type& type) { return type.federated() ? without_axis(type, *type.record_axis()) : type; }
+Type cell(const Type& type) {
+  return type.federated() ? without_axis(type, *type.record_axis()) : type;
+}
 
 Types outer_type(TypeQuery& query) {
   const Type a = cell(query.args[0]);
@@ -33,13 +36,15 @@ Types outer_type(TypeQuery& query) {
     const Type& part = i == 0 ? a : b;
     if (part.rank() == 1) continue;
     return query.fail({Code::WrongRank,
-                       fmt::format("`outer` needs a vector, shared or one per record, not {}", query.args[i].to_string()),
-                       {query.arg_spans[i], query.args[i].to_string()},
+                       fmt::format("`outer` needs a vector, shared or one per record, not {}",
+                                   query.args[i].to_string()),
+                       {query.arg_spans[i], fmt::format("this is {}", query.args[i].to_string())},
                        {},
-                       "",
-                       ""});
+                       "`outer(a, b)`: [p], [q] -> [p, q]; [*, p], [*, q] -> [*, p, q]",
+                       part.is_scalar() ? "to scale by a number, write `*`" : ""});
   }
-  if (query.args[0].federated() && query.args[1].federated() && query.args[0].record_set() != query.args[1].record_set()) {
+  if (query.args[0].federated() && query.args[1].federated() &&
+      query.args[0].record_set() != query.args[1].record_set()) {
     return typing::fail_broadcast(query, 0, 1, {Clash::record_sets, {}, 0});
   }
   Type result;
@@ -63,7 +68,8 @@ Types one_hot_type(TypeQuery& query) {
 }
 
 Types along_axis_type(TypeQuery& query) {
-  const std::optional<std::size_t> axis = typing::ordinary_axis(query, Code::StarScanned, "run along");
+  const std::optional<std::size_t> axis =
+      typing::ordinary_axis(query, Code::StarScanned, "run along");
   if (!axis) return std::nullopt;
   query.attrs.axes = {static_cast<std::int64_t>(*axis)};
   return one(query.args[0]);
@@ -72,30 +78,45 @@ Types along_axis_type(TypeQuery& query) {
 }  // namespace
 
 std::vector<Op> client_local_ops() {
-  Op one_hot = row("one_hot", 2, "one_hot(e, k)", "T -> [T, k]", "1 in the column of the label (1..k), 0 elsewhere",
-                   one_hot_type, meaning::one_hot);
+  Op one_hot =
+      row("one_hot", 2, "one_hot(e, k)", "T -> [T, k]",
+          "1 in the column of the label (1..k), 0 elsewhere", one_hot_type, meaning::one_hot);
   one_hot.first_size_arg = 1;
-  Op softmax = row("softmax", 1, "softmax[j](e)", "T -> T; j is not the star", "exp(e) scaled to sum 1 along an ordinary axis",
-                   along_axis_type, meaning::softmax);
+  Op softmax =
+      row("softmax", 1, "softmax[j](e)", "T -> T; j is not the star",
+          "exp(e) scaled to sum 1 along an ordinary axis", along_axis_type, meaning::softmax);
   softmax.axes = Op::Axes::required;
-  Op log_softmax = row("log_softmax", 1, "log_softmax[j](e)", "T -> T; j is not the star", "log(softmax[j](e)) without overflow",
-                       along_axis_type, meaning::log_softmax);
+  Op log_softmax =
+      row("log_softmax", 1, "log_softmax[j](e)", "T -> T; j is not the star",
+          "log(softmax[j](e)) without overflow", along_axis_type, meaning::log_softmax);
   log_softmax.axes = Op::Axes::required;
-  return {
-      row("zeros_like", 1, "zeros_like(e)", "T -> T", "zeros in the shape of e", typing::unchanged, meaning::zeros_like),
-      row("ones_like", 1, "ones_like(e)", "T -> T", "ones in the shape of e", typing::unchanged, meaning::ones_like),
-      row("outer", 2, "outer(a, b)", "[p], [q] -> [p, q]; [*, p], [*, q] -> [*, p, q]", "all products of two vectors, per record",
-          outer_type, meaning::outer),
-      row("where", 3, "where(c, a, b)", "broadcast(c, a, b)", "a where c is not zero, else b", typing::broadcasting, meaning::where),
-      row("clip", 3, "clip(e, lo, hi)", "broadcast(e, lo, hi)", "e moved into [lo, hi]", typing::broadcasting, meaning::clip),
-      row("clip_norm", 2, "clip_norm(e, c)", "T, [] -> T", "each record scaled to Euclidean norm at most c", clip_norm_type,
-          meaning::clip_norm),
+  Op where = row("where", 3, "where(c, a, b)", "broadcast(c, a, b)",
+                 "a where c is not zero, else b", typing::broadcasting, meaning::where);
+  where.flat = 1U;  // in the condition
+  std::vector<Op> ops = {
+      row("zeros_like", 1, "zeros_like(e)", "T -> T", "zeros in the shape of e", typing::unchanged,
+          meaning::zeros_like),
+      row("ones_like", 1, "ones_like(e)", "T -> T", "ones in the shape of e", typing::unchanged,
+          meaning::ones_like),
+      row("outer", 2, "outer(a, b)", "[p], [q] -> [p, q]; [*, p], [*, q] -> [*, p, q]",
+          "all products of two vectors, per record", outer_type, meaning::outer),
+      std::move(where),
+      row("clip", 3, "clip(e, lo, hi)", "broadcast(e, lo, hi)", "e moved into [lo, hi]",
+          typing::broadcasting, meaning::clip),
+      row("clip_norm", 2, "clip_norm(e, c)", "T, [] -> T",
+          "each record scaled to Euclidean norm at most c", clip_norm_type, meaning::clip_norm),
       std::move(one_hot),
       std::move(softmax),
       std::move(log_softmax),
-      row("stop_gradient", 1, "stop_gradient(e)", "T -> T", "e itself, constant for derivatives", typing::unchanged,
-          [](const Application& a) { return std::vector<Tensor>{a.arg(0)}; }),
+      row("stop_gradient", 1, "stop_gradient(e)", "T -> T", "e itself, constant for derivatives",
+          typing::unchanged, [](const Application& a) { return std::vector<Tensor>{a.arg(0)}; }),
   };
+  for (Op& op : ops) {
+    if (op.name == "zeros_like" || op.name == "ones_like" || op.name == "one_hot" ||
+        op.name == "stop_gradient")
+      op.flat = 1U;
+  }
+  return ops;
 }
 
 }  // namespace starfold

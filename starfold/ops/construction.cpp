@@ -5,8 +5,8 @@
 namespace starfold {
 namespace {
 
-Op row(std::string name, int min_args, int max_args, int first_size_arg, std::string surface, std::string rule,
-       std::string doc, TypeRule type, Meaning meaning) {
+Op row(std::string name, int min_args, int max_args, int first_size_arg, std::string surface,
+       std::string rule, std::string doc, TypeRule type, Meaning meaning) {
   Op op;
   op.name = std::move(name);
   op.family = Family::shared_only;
@@ -26,7 +26,8 @@ Types sizes_type(TypeQuery& query) { return std::vector<Type>{Type::shared(query
 // A value or seed first, then the sizes.
 Types seeded_type(TypeQuery& query) {
   if (!typing::require_shared(query)) return std::nullopt;
-  if (!typing::require_shared_scalar(query, 0, query.op.name == "full" ? "the value" : "the seed")) return std::nullopt;
+  if (!typing::require_shared_scalar(query, 0, query.op.name == "full" ? "the value" : "the seed"))
+    return std::nullopt;
   return sizes_type(query);
 }
 
@@ -52,7 +53,8 @@ Types sort_type(TypeQuery& query) {
 }
 
 Types cumsum_type(TypeQuery& query) {
-  const std::optional<std::size_t> axis = typing::ordinary_axis(query, Code::StarScanned, "run along");
+  const std::optional<std::size_t> axis =
+      typing::ordinary_axis(query, Code::StarScanned, "run along");
   if (!axis || !typing::require_shared(query)) return std::nullopt;
   query.attrs.axes = {static_cast<std::int64_t>(*axis)};
   return std::vector<Type>{query.args[0]};
@@ -61,20 +63,25 @@ Types cumsum_type(TypeQuery& query) {
 }  // namespace
 
 std::vector<Op> construction_ops() {
-  Op cumsum = row("cumsum", 1, 1, -1, "cumsum[j](e)", "S -> S", "running sums along an axis", cumsum_type, meaning::cumsum);
+  Op cumsum = row("cumsum", 1, 1, -1, "cumsum[j](e)", "S -> S", "running sums along an axis",
+                  cumsum_type, meaning::cumsum);
   cumsum.axes = Op::Axes::required;
   return {
       row("zeros", 0, -1, 0, "zeros(sizes...)", "[sizes...]", "zeros", sizes_type, meaning::zeros),
       row("ones", 0, -1, 0, "ones(sizes...)", "[sizes...]", "ones", sizes_type, meaning::ones),
-      row("full", 1, -1, 1, "full(v, sizes...)", "[] -> [sizes...]", "v everywhere", seeded_type, meaning::full),
+      row("full", 1, -1, 1, "full(v, sizes...)", "[] -> [sizes...]", "v everywhere", seeded_type,
+          meaning::full),
       row("eye", 1, 1, 0, "eye(n)", "[n, n]", "the identity matrix", eye_type, meaning::eye),
-      row("linspace", 3, 3, 2, "linspace(a, b, n)", "[], [] -> [n]", "n evenly spaced numbers from a to b", linspace_type,
-          meaning::linspace),
+      row("linspace", 3, 3, 2, "linspace(a, b, n)", "[], [] -> [n]",
+          "n evenly spaced numbers from a to b", linspace_type, meaning::linspace),
       row("normal", 1, -1, 1, "normal(seed, sizes...)", "[] -> [sizes...]",
-          "standard normal numbers, the same for the same seed on every machine", seeded_type, meaning::normal),
+          "standard normal numbers, the same for the same seed on every machine", seeded_type,
+          meaning::normal),
       row("uniform", 1, -1, 1, "uniform(seed, sizes...)", "[] -> [sizes...]",
-          "uniform numbers in [0, 1), the same for the same seed on every machine", seeded_type, meaning::uniform),
-      row("sort", 1, 1, -1, "sort(e)", "S -> S", "ascending along the last axis, nan last", sort_type, meaning::sort),
+          "uniform numbers in [0, 1), the same for the same seed on every machine", seeded_type,
+          meaning::uniform),
+      row("sort", 1, 1, -1, "sort(e)", "S -> S", "ascending along the last axis, nan last",
+          sort_type, meaning::sort),
       std::move(cumsum),
   };
 }

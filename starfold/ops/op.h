@@ -64,11 +64,11 @@ struct TypeQuery {
   const Op& op;
   std::vector<Type> args;
   std::vector<Span> arg_spans;
-  std::vector<std::string> arg_texts;              // the operands as written, for messages
-  std::optional<std::vector<WrittenAxis>> axes;    // nullopt: none were written
-  std::vector<Span> slice_spans;                   // of attrs.slices
-  Span span;                                       // the whole application
-  Attrs attrs;                                     // in: sizes, slices; out: resolved axes
+  std::vector<std::string> arg_texts;            // the operands as written, for messages
+  std::optional<std::vector<WrittenAxis>> axes;  // nullopt: none were written
+  std::vector<Span> slice_spans;                 // of attrs.slices
+  Span span;                                     // the whole application
+  Attrs attrs;                                   // in: sizes, slices; out: resolved axes
   Diagnostics& diagnostics;
   std::function<std::optional<Label>(const Size&)> size_origin;  // where a size was introduced
 
@@ -126,11 +126,15 @@ struct Op {
   std::string doc;      // what it means in one line
 
   TypeRule type;
-  Meaning meaning;                                  // on ordinary tensors
-  double (*map1)(double) = nullptr;                 // U: the scalar map
-  double (*map2)(double, double) = nullptr;         // B, G: the scalar map
+  Meaning meaning;                                    // on ordinary tensors
+  double (*map1)(double) = nullptr;                   // U: the scalar map
+  double (*map2)(double, double) = nullptr;           // B, G: the scalar map
   double (*fold)(std::span<const double>) = nullptr;  // A: alpha_n, for every n including 0
-  Monoid monoid = Monoid::none;                     // A: the merge along the record axis
+  Monoid monoid = Monoid::none;                       // A: the merge along the record axis
+
+  // Whether small changes of operand i never change the result: its derivative is zero everywhere.
+  bool flat_in(std::size_t i) const { return i < 32 && (flat >> i & 1U) != 0; }
+  std::uint32_t flat = 0;  // one bit per operand
 };
 
 // An ordered set of primitives; names may repeat when the number of arguments tells them apart.

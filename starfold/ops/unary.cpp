@@ -33,13 +33,14 @@ struct Row {
   const char* name;
   double (*map)(double);
   const char* doc;
+  bool flat = false;  // derivative zero everywhere
 };
 
 constexpr Row kRows[] = {
     {"-", [](double x) { return -x; }, "the opposite number"},
-    {"not", [](double x) { return x == 0 ? 1.0 : 0.0; }, "1 where the entry is 0, else 0"},
+    {"not", [](double x) { return x == 0 ? 1.0 : 0.0; }, "1 where the entry is 0, else 0", true},
     {"abs", [](double x) { return std::fabs(x); }, "absolute value"},
-    {"sign", sign, "-1, 0 or 1 by sign; nan stays"},
+    {"sign", sign, "-1, 0 or 1 by sign; nan stays", true},
     {"sqrt", [](double x) { return std::sqrt(x); }, "square root; nan below 0"},
     {"exp", [](double x) { return std::exp(x); }, "e to the power of the entry"},
     {"expm1", [](double x) { return std::expm1(x); }, "exp(e) - 1, accurate near 0"},
@@ -54,14 +55,14 @@ constexpr Row kRows[] = {
     {"relu", relu, "the positive part, max(e, 0)"},
     {"square", [](double x) { return x * x; }, "e * e"},
     {"reciprocal", [](double x) { return 1 / x; }, "1 / e"},
-    {"floor", [](double x) { return std::floor(x); }, "largest whole number not above e"},
-    {"ceil", [](double x) { return std::ceil(x); }, "smallest whole number not below e"},
-    {"round", round_half_even, "nearest whole number, halves to even"},
+    {"floor", [](double x) { return std::floor(x); }, "largest whole number not above e", true},
+    {"ceil", [](double x) { return std::ceil(x); }, "smallest whole number not below e", true},
+    {"round", round_half_even, "nearest whole number, halves to even", true},
     {"erf", [](double x) { return std::erf(x); }, "error function"},
     {"lgamma", special::lgamma, "log |Gamma(e)|; inf at the poles"},
     {"digamma", special::digamma, "derivative of log Gamma; nan at the poles"},
     {"isnan", [](double x) { return std::isnan(x) ? 1.0 : 0.0; },
-     "1 where the entry is nan, else 0"},
+     "1 where the entry is nan, else 0", true},
 };
 
 std::string surface_of(const std::string& name) {
@@ -83,6 +84,7 @@ std::vector<Op> unary_ops() {
     op.doc = row.doc;
     op.type = typing::unchanged;
     op.map1 = row.map;
+    op.flat = row.flat ? 1U : 0U;
     op.meaning = [map = row.map](const Application& a) { return meaning::map_unary(map, a); };
     ops.push_back(std::move(op));
   }

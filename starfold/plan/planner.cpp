@@ -93,6 +93,40 @@ class Planner {
     return needs;
   }
 
+  // The loops of a region, each after those whose results it needs. A loop that was written inside
+  // another one and does not change there runs before it, although it has the larger number.
+  std::vector<LoopId> ordered_loops(LoopId region) const {
+    const auto found = children_.find(region);
+    if (found == children_.end()) return {};
+    const std::map<LoopId, std::vector<NodeId>> needs = loop_needs(region);
+    std::vector<LoopId> ordered;
+    const auto place = [&](const auto& self, LoopId loop) -> void {
+      if (std::find(ordered.begin(), ordered.end(), loop) != ordered.end()) return;
+      const auto own = needs.find(loop);
+      if (own != needs.end()) {
+        for (const LoopId before : loops_behind(own->second, region)) self(self, before);
+      }
+      ordered.push_back(loop);
+    };
+    for (const LoopId loop : found->second) place(place, loop);
+    return ordered;
+  }
+
+  // The loops of a region whose results the values of some of its nodes depend on.
+  std::set<LoopId> loops_behind(std::vector<NodeId> pending, LoopId region) const {
+    std::set<LoopId> loops;
+    std::set<NodeId> seen;
+    while (!pending.empty()) {
+      const NodeId id = pending.back();
+      pending.pop_back();
+      if (homes_.of_node[id] != region || !seen.insert(id).second) continue;
+      const ir::Node& node = program_.graph[id];
+      if (node.kind == Kind::loop_result) loops.insert(node.index);
+      pending.insert(pending.end(), node.args.begin(), node.args.end());
+    }
+    return loops;
+  }
+
   // Moments of the region's nodes, loops in order, with as few rounds as possible: the gap before a
   // loop gets only the rounds that the loop waits for; folds that nobody waits for yet use them too.
   std::map<NodeId, Moment> schedule(LoopId region, const std::vector<LoopId>& loops) {
@@ -143,7 +177,7 @@ class Planner {
   }
 
   Block region(LoopId region_loop, int depth) {
-    const std::vector<LoopId> loops = children_[region_loop];
+    const std::vector<LoopId> loops = ordered_loops(region_loop);
     std::map<NodeId, Moment> moments = schedule(region_loop, loops);
     std::map<Moment, std::vector<NodeId>> folds;
     std::map<Moment, std::vector<NodeId>> decoders;

@@ -1,5 +1,7 @@
 #include "starfold/runtime/machine.h"
 
+#include <fmt/format.h>
+
 #include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
 
@@ -14,6 +16,11 @@ Machine::Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Setti
   for (const ir::Trace& trace : plan_->program.traces) results_.traces[trace.name];
   frames_.push_back({&plan_->body});
   advance();
+}
+
+const Tensor& Machine::value(NodeId id) const {
+  if (values_[id].empty()) throw Bug(fmt::format("the value of node %{} was read before it was computed", id));
+  return values_[id].front();
 }
 
 std::map<NodeId, Tensor> Machine::to_send() const {

@@ -48,7 +48,7 @@ class Machine {
   void record_traces(ir::LoopId loop);
   void compute(const std::vector<ir::NodeId>& nodes);
   std::vector<Tensor> evaluate(const ir::Node& node);
-  const Tensor& value(ir::NodeId id) const { return values_[id].front(); }
+  const Tensor& value(ir::NodeId id) const;
 
   std::shared_ptr<const Plan> plan_;
   SizeValues sizes_;

@@ -35,7 +35,10 @@ class Reference {
 
  private:
   static std::size_t slot(LoopId loop) { return loop == ir::no_loop ? 0 : loop + 1; }
-  const Tensor& value(NodeId id) const { return values_[id].front(); }
+  const Tensor& value(NodeId id) const {
+    if (values_[id].empty()) throw Bug(fmt::format("the value of node %{} was read before it was computed", id));
+    return values_[id].front();
+  }
 
   // All nodes and loops at home in a region, in an order where operands come first.
   void evaluate_region(LoopId region) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -25,30 +26,30 @@ struct Subscript {
   enum class Kind { all, index, range, new_axis, star };
   Kind kind = Kind::all;
   Span span;
-  ExprPtr first;        // index; lower end of a range (may be absent: from the start)
-  ExprPtr last;         // upper end of a range (may be absent: to the end)
+  ExprPtr first;           // index; lower end of a range (may be absent: from the start)
+  ExprPtr last;            // upper end of a range (may be absent: to the end)
   std::string record_set;  // of a named star
 };
 
 enum class ExprKind {
-  number,      // 2.5e-3, inf, nan, pi: value in `number`, spelling in `text`
-  name,        // x
-  unary,       // `-` or `not` in `text`, one arg
-  binary,      // operator in `text` (+ - * / @ ^ and or == != < <= > >=), two args
-  call,        // text(args) or text[subscripts](args); `module` for stats.cov(x)
-  index,       // args[0][subscripts]
-  transpose,   // args[0]'
-  list,        // [a, b, c]
-  tuple,       // (a, b): only as the result of a function
-  invalid,     // a syntax error was reported here
+  number,     // 2.5e-3, inf, nan, pi: value in `number`, spelling in `text`
+  name,       // x
+  unary,      // `-` or `not` in `text`, one arg
+  binary,     // operator in `text` (+ - * / @ ^ and or == != < <= > >=), two args
+  call,       // text(args) or text[subscripts](args); `module` for stats.cov(x)
+  index,      // args[0][subscripts]
+  transpose,  // args[0]'
+  list,       // [a, b, c]
+  tuple,      // (a, b): only as the result of a function
+  invalid,    // a syntax error was reported here
 };
 
 struct Expr {
   ExprKind kind = ExprKind::invalid;
-  Span span;                          // of the whole expression, without enclosing parentheses
-  std::string text;                   // spelling, name or operator, by kind
-  Span text_span;                     // where `text` stands
-  std::optional<Name> module;         // call: the module before the dot
+  Span span;                   // of the whole expression, without enclosing parentheses
+  std::string text;            // spelling, name or operator, by kind
+  Span text_span;              // where `text` stands
+  std::optional<Name> module;  // call: the module before the dot
   double number = 0;
   std::vector<ExprPtr> args;
   std::vector<Subscript> subscripts;  // call: the axes; index: the indices
@@ -96,7 +97,7 @@ struct Fn {
   ExprPtr value;    // the result
   Span value_span;  // of the result, with parentheses around it
   bool braces = false;
-  Span open;        // the opening and closing brace, if there are any
+  Span open;  // the opening and closing brace, if there are any
   Span close;
 };
 struct Let {
@@ -146,6 +147,9 @@ struct File {
   std::uint32_t id = 0;
   Block items;
   std::vector<Comment> comments;
+  bool damaged = false;  // some of the text could not be read
+  // Names in what could not be read: nothing is known about them, so nothing is said about them.
+  std::set<std::string, std::less<>> lost;
 };
 
 }  // namespace starfold::ast

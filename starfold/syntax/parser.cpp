@@ -80,19 +80,36 @@ void Parser::skip_statement() {
   }
 }
 
+// Skips the rest of a statement that began with token `first`.
+void Parser::give_up(std::size_t first) {
+  skip_statement();
+  lose_names(first);
+}
+
+void Parser::lose_names(std::size_t first) {
+  for (std::size_t i = first; i < at_; ++i) {
+    if (tokens_[i].kind == TokenKind::name) out_.lost.emplace(text(tokens_[i]));
+  }
+}
+
 // Statements.
 
 void Parser::statement(Place place, ast::Block& out) {
   failed_ = false;
   depth_ = 0;
   brackets_.clear();
+  const std::size_t first = at_;
   const std::uint32_t begin = peek().begin;
   const bool misplaced = place != Place::file && only_in_file(peek().kind);
   if (misplaced) report_misplaced(place);
   std::optional<Node> read = node();
   if (!failed_ && !at_end()) fail_end();
   if (read && !misplaced) out.push_back({span_since(begin), std::move(*read)});
-  if (failed_) skip_statement();
+  if (failed_) {
+    give_up(first);
+  } else if (misplaced) {
+    lose_names(first);
+  }
   if (place == Place::file && at(TokenKind::right_brace)) {
     if (!failed_) fail_statement();
     take();
@@ -361,20 +378,21 @@ void Parser::result_expression(const Token& open, ast::Fn& fn) {
   failed_ = false;
   depth_ = 0;
   brackets_.clear();
+  const std::size_t first = at_;
   if (starts_foreign_statement()) {
     fail_statement();
-    return skip_statement();
+    return give_up(first);
   }
   Parsed parsed = expression();
   if (!parsed) {
     fn.value = invalid_leaf().expr;
-    return skip_statement();
+    return give_up(first);
   }
   fn.value_span = parsed.outer;
   fn.value = std::move(parsed.expr);
   if (!at_end()) {
     fail_end();
-    return skip_statement();
+    return give_up(first);
   }
   skip_newlines();
   const bool last = at(TokenKind::right_brace) || at(TokenKind::end_of_file) || forgot_brace(open);
@@ -467,8 +485,10 @@ bool Parser::dimension(ast::TypeExpr& type) {
 }  // namespace syntax
 
 ast::File parse(const SourceMap& sources, std::uint32_t file, Diagnostics& diagnostics) {
+  const std::size_t errors_before = diagnostics.error_count();
   Lexed lexed = lex(sources, file, diagnostics);
   ast::File parsed = syntax::Parser(sources, file, std::move(lexed), diagnostics).run();
+  parsed.damaged = diagnostics.error_count() != errors_before;
   diagnostics.sort();  // the lexer's come first otherwise
   return parsed;
 }

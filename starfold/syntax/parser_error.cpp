@@ -140,7 +140,8 @@ std::string Parser::general_help() const {
     case TokenKind::equal:
       return in_call && before.kind == TokenKind::name
                  ? "arguments are given in their order, without names"
-                 : "to test whether two values are equal, write `==`";
+             : ends_value(before.kind) ? "to test whether two values are equal, write `==`"
+                                       : "";
     case TokenKind::star:
       return doubled && at_ > 1 && ends_value(tokens_[at_ - 2].kind) ? "a power is written with `^`"
                                                                      : "";

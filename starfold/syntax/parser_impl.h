@@ -55,6 +55,8 @@ class Parser {
   void skip_newlines();
   void skip_braces();
   void skip_statement();
+  void give_up(std::size_t first);
+  void lose_names(std::size_t first);
   Span span(const Token& token) const { return {file_, token.begin, token.end}; }
   Span span_since(std::uint32_t begin) const { return {file_, begin, previous_end()}; }
   std::uint32_t previous_end() const { return at_ == 0 ? 0 : tokens_[at_ - 1].end; }

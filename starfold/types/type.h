@@ -51,8 +51,8 @@ enum class Clash { none, sizes, star_against_size, record_sets, two_stars };
 // The result of the one broadcasting rule, or where and why it fails.
 struct Broadcast {
   Clash clash = Clash::none;
-  Type type;                // when there is no clash
-  std::size_t axis = 0;     // of the result, counted from 0, where the clash is
+  Type type;             // when there is no clash
+  std::size_t axis = 0;  // of the result, counted from 0, where the clash is
 };
 
 // Aligns right, pads with 1; per axis equal sizes match, 1 stretches, a star matches the star of

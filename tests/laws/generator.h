@@ -1,0 +1,91 @@
+// Random well-typed programs, as text, and random federations for them. The rows of a signature
+// drive what is written, so that a new operation takes part as soon as its row is there.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "starfold/federation/message.h"
+#include "starfold/ops/op.h"
+#include "starfold/runtime/bind.h"
+#include "tests/laws/generator_facts.h"
+#include "tests/laws/random.h"
+
+namespace starfold::laws {
+
+struct GeneratorOptions {
+  const Signature* signature = &Signature::standard();
+  bool base = false;       // the paper's base signature only
+  bool special = false;    // data with nan, infinities and zeros; operations that are exact on them
+  bool loops = true;       // states, loops, traces
+  bool functions = true;   // functions and a module
+  bool one_round = false;  // per-record expressions depend on no fold
+  int statements = 6;      // about how many
+  int depth = 4;           // of expressions
+};
+
+// What an input's array should hold.
+struct InputSpec {
+  enum class Values { continuous, positive, grid, label, truth };
+  std::string name;
+  Type type;
+  Values values = Values::continuous;
+  bool has_default = false;
+};
+
+struct GeneratedProgram {
+  ProgramText text;
+  std::vector<InputSpec> inputs;
+  SizeValues sizes;                              // of every size variable
+  std::map<std::string, std::int64_t> declared;  // `size` declarations
+  std::map<std::string, Facts> outputs;          // what is promised about them
+  bool special = false;
+};
+
+GeneratedProgram generate_program(Random& random, const GeneratorOptions& options = {});
+
+// Clients with their arrays, and the values of shared inputs.
+struct Federation {
+  std::vector<Client> clients;
+  Settings settings;
+};
+
+// The largest number of records of one record set in a federation.
+inline constexpr int max_records = 60;
+
+// One to six clients; some without records, some with one; at times all of them empty.
+Federation generate_federation(Random& random, const GeneratedProgram& program);
+
+// The records of all clients of `federation`, dealt out to so many clients anew.
+Federation deal_again(Random& random, const GeneratedProgram& program, const Federation& federation,
+                      int clients);
+
+// Random entries of the kind that the input asks for.
+Tensor random_tensor(Random& random, const InputSpec& input, Shape shape, bool special);
+
+// --- one-round programs in parts, for thm:one-round-realization
+
+struct GeneratedComponent {
+  std::string aggregation;  // empty: the matrix-product form left @ right
+  std::string encoder;      // the federated expression; of the matrix product, the left one
+  std::string right;
+  Type shape;  // of the component
+};
+
+struct GeneratedFactorization {
+  GeneratedProgram inputs;  // its text holds the declarations of inputs and sizes alone
+  std::vector<GeneratedComponent> components;
+  std::vector<std::string> names;  // y1, y2, ... in the decoder
+  std::string decoder;
+  Type result;
+};
+
+GeneratedFactorization generate_factorization(Random& random, const GeneratorOptions& options = {});
+
+// A program on shared inputs of these names and types alone.
+GeneratedProgram generate_shared_program(Random& random, const std::vector<InputSpec>& inputs,
+                                         const SizeValues& sizes,
+                                         const GeneratorOptions& options = {});
+
+}  // namespace starfold::laws

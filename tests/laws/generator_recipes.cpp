@@ -1,0 +1,802 @@
+// How an application of each row is written: which operands give the wanted type, and in which
+// ranges they must lie.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tests/laws/generator_expressions.h"
+
+namespace starfold::laws {
+namespace {
+
+// Infix operators and how strongly they bind; 0 for operations written as calls.
+int infix(const Op& op) {
+  if (op.name == "or") return 1;
+  if (op.name == "and") return 2;
+  if (op.family == Family::comparison) return 4;
+  if (op.name == "+" || op.name == "-") return 5;
+  if (op.name == "*" || op.name == "/" || op.name == "@") return 6;
+  if (op.name == "^") return 8;
+  return 0;
+}
+
+Written infix_text(const Op& op, const Written& a, const Written& b, Type type, Facts facts) {
+  const int own = infix(op);
+  const int left = own == 8 ? 9 : (own == 4 ? 5 : own);
+  const int right = own == 8 ? 8 : own + 1;
+  return {fmt::format("{} {} {}", ExpressionWriter::operand(a, left), op.name,
+                      ExpressionWriter::operand(b, right)),
+          own, std::move(type), facts, std::max(a.rounds, b.rounds)};
+}
+
+// A size that is at least so large whatever the size variables are.
+bool never_below(const Scope& scope, const Size& size, std::int64_t bound) {
+  const std::vector<std::string> names = size.variables();
+  const bool fixed = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return scope.least.at(name) == scope.most.at(name);
+  });
+  return (fixed || names.size() == 1) && size.evaluate(scope.least).value_or(-1) >= bound &&
+         size.evaluate(scope.most).value_or(-1) >= bound;
+}
+
+}  // namespace
+
+// --- U, B, G
+
+std::optional<Written> ExpressionWriter::unary(Scope& scope, const Op& op, const Want& want) {
+  Want inner = want.with(want.type);
+  inner.exact = want.exact || jumps(op);
+  Maybe a = write(scope, inner);
+  if (!a) return std::nullopt;
+  // A row without a domain of its own is tried on smaller and smaller ranges.
+  for (const Interval range : {domain(op, 0), Interval{-2, 2}, Interval{0.5, 2}}) {
+    const Written fitted = jumps(op) ? *a : fit(*a, range);
+    if (inner.exact && !fitted.facts.exact()) return std::nullopt;
+    const Facts facts = unary_facts(op, fitted.facts);
+    if (!usable(facts)) continue;
+    if (op.name == "-") return Written{"-" + operand(fitted, 8), 7, want.type, facts, a->rounds};
+    if (op.name == "not")
+      return Written{"not " + operand(fitted, 3), 3, want.type, facts, a->rounds};
+    return applied(op.name, fitted.text, want.type, facts, a->rounds);
+  }
+  return std::nullopt;
+}
+
+std::optional<Written> ExpressionWriter::binary(Scope& scope, const Op& op, const Want& want) {
+  const Types types = split(want.type, 2);
+  std::vector<Written> args;
+  for (std::size_t i = 0; i < 2; ++i) {
+    Want inner = want.with(types[i]);
+    inner.exact = want.exact || jumps(op);
+    Maybe arg = write(scope, inner);
+    if (!arg) return std::nullopt;
+    if (!jumps(op) || op.name == "mod") arg = fit(*arg, domain(op, i));
+    if (inner.exact && !arg->facts.exact()) return std::nullopt;
+    args.push_back(std::move(*arg));
+  }
+  const Facts facts = op.name == "*" ? product_facts(args[0].facts, args[1].facts)
+                                     : binary_facts(op, args[0].facts, args[1].facts);
+  if (infix(op) != 0) return infix_text(op, args[0], args[1], want.type, facts);
+  return applied(op.name, args[0].text + ", " + args[1].text, want.type, facts,
+                 std::max(args[0].rounds, args[1].rounds));
+}
+
+// --- A
+
+std::optional<Written> ExpressionWriter::aggregation(Scope& scope, const Op& op, const Want& want) {
+  const std::vector<std::string> sets = record_sets(scope);
+  const bool star = !want.type.federated() && want.folds && op.monoid != Monoid::none &&
+                    !sets.empty() && random_.chance(65);
+  // The wanted axes, with the folded ones put in between.
+  std::vector<std::pair<Dim, bool>> dims;
+  for (const Dim& dim : want.type.dims) dims.emplace_back(dim, false);
+  const auto insert = [&](Dim dim) {
+    const int at = random_.between(0, static_cast<int>(dims.size()));
+    dims.insert(dims.begin() + at, {std::move(dim), true});
+  };
+  if (star) insert(Dim::record(random_.pick(sets)));
+  const int ordinary = star ? (random_.chance(25) ? 1 : 0) : random_.between(1, 2);
+  for (int i = 0; i < ordinary && dims.size() < 4; ++i) insert(Dim::of(random_size(scope)));
+  Type of;
+  std::vector<std::int64_t> axes;
+  std::int64_t count = 1;
+  for (const auto& [dim, folded] : dims) {
+    if (folded) axes.push_back(static_cast<std::int64_t>(of.rank()));
+    if (folded) count *= most(scope, dim);
+    of.dims.push_back(dim);
+  }
+  if (axes.empty() || !small(scope, of)) return std::nullopt;
+  const bool every = axes.size() == of.rank() && !of.federated() && random_.chance(60);
+  random_.shuffle(axes);
+
+  Want inner = want.with(of);
+  inner.exact = want.exact || jumps(op);
+  inner.folds = want.folds && !(options_.one_round && star);
+  Maybe a = write(scope, inner);
+  if (!a) return std::nullopt;
+  if (op.name == "prod") {
+    if (inner.exact && !(count <= 4 && usable(aggregation_facts("prod", a->facts, count, star)))) {
+      a->text = fmt::format("sign({})", a->text);
+      a->binds = 10;
+      a->facts = {-1, 1, 0, 0};
+    } else if (!inner.exact) {
+      const double slack = 4.0 / static_cast<double>(count);
+      a = fit(*a, {1 - std::min(slack, 0.5), 1 + slack});
+    }
+  }
+  if (op.name == "logsumexp" || op.name == "var" || op.name == "norm") a = fit(*a, {-20, 20});
+  if (inner.exact && !a->facts.exact()) return std::nullopt;
+  const Facts facts = aggregation_facts(op.name, a->facts, count, star);
+  return applied(op.name + (every ? "" : axis_list(of, axes)), a->text, want.type, facts,
+                 a->rounds + (star ? 1 : 0));
+}
+
+std::optional<Written> ExpressionWriter::quantile(Scope& scope, const Op& op, const Want& want) {
+  Type of = want.type;
+  Written q = number(random_.pick(std::vector<double>{0, 0.25, 0.5, 0.8, 1}));
+  const bool several =
+      !of.dims.empty() && !of.dims.back().star && random_.chance(50) && !options_.base;
+  if (several) {
+    Want inner = want.with(Type{{of.dims.back()}});
+    inner.depth = std::min(inner.depth, 1);
+    Maybe vector = fit(write(scope, inner), {0.05, 0.95});
+    if (!vector) return std::nullopt;
+    q = *vector;
+    of.dims.pop_back();
+  }
+  const auto axis = static_cast<std::size_t>(random_.between(0, static_cast<int>(of.rank())));
+  of = with_axis(of, axis, Dim::of(random_size(scope)));
+  if (!small(scope, of)) return std::nullopt;
+  Maybe a = write(scope, want.with(of));
+  if (!a) return std::nullopt;
+  Facts facts = aggregation_facts(op.name, a->facts, most(scope, of.dims[axis]), false);
+  facts.error += 20 * a->facts.size() * q.facts.error;
+  return applied(op.name + axis_list(of, {static_cast<std::int64_t>(axis)}),
+                 a->text + ", " + q.text, want.type, facts, std::max(a->rounds, q.rounds));
+}
+
+std::optional<Written> ExpressionWriter::records(Scope& scope, const Want& want) {
+  if (!want.type.is_scalar() || !want.folds || record_sets(scope).empty()) return std::nullopt;
+  Want inner = want.with(random_type(scope, true, 2));
+  inner.depth = std::min(inner.depth, 1);
+  inner.folds = !options_.one_round;
+  Maybe a = write(scope, inner);
+  if (!a) return std::nullopt;
+  return applied("records", a->text, want.type, {0, max_records, 0, 0}, 1);
+}
+
+// --- P and MatMul
+
+std::optional<Written> ExpressionWriter::permutation(Scope& scope, const Want& want) {
+  const std::size_t rank = want.type.rank();
+  if (rank == 0) return std::nullopt;
+  std::vector<std::int64_t> order(rank);
+  std::iota(order.begin(), order.end(), 1);
+  random_.shuffle(order);
+  Type of = want.type;
+  for (std::size_t i = 0; i < rank; ++i) {
+    of.dims[static_cast<std::size_t>(order[i] - 1)] = want.type.dims[i];
+  }
+  Maybe a = write(scope, want.with(of));
+  if (!a) return std::nullopt;
+  if (rank == 2 && order[0] == 2 && random_.chance(75)) {
+    return Written{operand(*a, 9) + "'", 9, want.type, a->facts, a->rounds};
+  }
+  return applied(fmt::format("permute[{}]", fmt::join(order, ", ")), a->text, want.type, a->facts,
+                 a->rounds);
+}
+
+std::optional<Written> ExpressionWriter::matmul(Scope& scope, const Op& op, const Want& want) {
+  const std::size_t rank = want.type.rank();
+  const bool left_vector = !options_.base && (rank == 0 || random_.chance(25));
+  const bool right_vector =
+      !options_.base && (rank == 0 || (rank == 1 && !left_vector) || random_.chance(25));
+  const std::size_t own = (left_vector ? 0U : 1U) + (right_vector ? 0U : 1U);
+  if (own > rank || (own == 0 && rank > 0)) return std::nullopt;
+
+  const std::vector<std::string> sets = record_sets(scope);
+  const bool star = !want.type.federated() && want.folds && !sets.empty() && random_.chance(70);
+  const Dim contracted = star ? Dim::record(random_.pick(sets)) : Dim::of(random_size(scope));
+  Type lead;
+  lead.dims.assign(want.type.dims.begin(), want.type.dims.end() - static_cast<std::ptrdiff_t>(own));
+  const bool split_lead = !left_vector && !right_vector && !lead.dims.empty();
+  const Types leads = split_lead ? split(lead, 2) : Types{lead, lead};
+  Type a = left_vector ? Type{} : leads[0];
+  Type b = right_vector ? Type{} : leads[1];
+  if (!left_vector) a.dims.push_back(want.type.dims[lead.rank()]);
+  a.dims.push_back(contracted);
+  b.dims.push_back(contracted);
+  if (!right_vector) b.dims.push_back(want.type.dims.back());
+  const std::optional<Type> result = typed(op, {a, b});
+  if (!result || !(*result == want.type) || !small(scope, a) || !small(scope, b))
+    return std::nullopt;
+  if (options_.base && (a.rank() != 2 || b.rank() != 2 || (!a.federated() && !b.federated()))) {
+    return std::nullopt;
+  }
+
+  std::vector<Written> args;
+  for (const Type& type : {a, b}) {
+    Want inner = want.with(type);
+    inner.folds = want.folds && !(options_.one_round && star);
+    Maybe arg = fit(write(scope, inner), {-8, 8});
+    if (!arg || (want.exact && !arg->facts.exact())) return std::nullopt;
+    args.push_back(std::move(*arg));
+  }
+  const Facts facts =
+      sum_facts(product_facts(args[0].facts, args[1].facts), most(scope, contracted), star);
+  Written e = infix_text(op, args[0], args[1], want.type, facts);
+  e.rounds += star ? 1 : 0;
+  return e;
+}
+
+// --- rearranging
+
+std::optional<Written> ExpressionWriter::index(Scope& scope, const Want& want) {
+  Type of;
+  std::vector<std::string> slices;
+  bool picks = false;
+  const auto pick_one = [&] {
+    const Dim dim = Dim::of(random_size(scope));
+    const auto room = static_cast<int>(least(scope, dim));
+    slices.push_back(random_.chance(25) ? dim.to_string()
+                                        : std::to_string(random_.between(1, room)));
+    of.dims.push_back(dim);
+    picks = true;
+  };
+  for (const Dim& dim : want.type.dims) {
+    if (random_.chance(25)) pick_one();
+    if (dim.is_one() && random_.chance(60)) {
+      slices.emplace_back("new");
+      picks = true;
+      continue;
+    }
+    std::vector<Size> longer;
+    for (const Size& size : scope.sizes) {
+      const std::optional<Size> rest = subtract(size, dim.size);
+      if (rest && never_below(scope, *rest, 0)) longer.push_back(size);
+    }
+    if (dim.star || longer.empty() || random_.chance(50)) {
+      slices.emplace_back(":");
+      of.dims.push_back(dim);
+      continue;
+    }
+    const Size size = random_.pick(longer);
+    const std::optional<Size> before = subtract(size, dim.size);
+    const std::optional<Size> first = add(*before, 1);
+    const bool at_end = random_.chance(50);
+    const std::string from = at_end ? first->to_string() : "1";
+    const std::string to = at_end ? size.to_string() : dim.size.to_string();
+    slices.push_back(at_end && random_.chance(20)    ? from + ":"
+                     : !at_end && random_.chance(20) ? ":" + to
+                                                     : from + ":" + to);
+    of.dims.push_back(Dim::of(size));
+    picks = true;
+  }
+  if (!picks || random_.chance(10)) pick_one();
+  while (slices.size() > 1 && slices.back() == ":" && random_.chance(50)) slices.pop_back();
+  if (!small(scope, of) || of.rank() > 3) return std::nullopt;
+  Maybe a = write(scope, want.with(of));
+  if (!a) return std::nullopt;
+  return Written{fmt::format("{}[{}]", operand(*a, 9), fmt::join(slices, ", ")), 9, want.type,
+                 a->facts, a->rounds};
+}
+
+std::optional<Written> ExpressionWriter::lookup(Scope& scope, const Want& want) {
+  if (options_.special) return std::nullopt;
+  const std::optional<std::size_t> star = want.type.record_axis();
+  const int least_rank = star ? static_cast<int>(*star) + 1 : 0;
+  const auto leading =
+      static_cast<std::ptrdiff_t>(random_.between(least_rank, static_cast<int>(want.type.rank())));
+  const Size k = random_size(scope);
+  Type table{{Dim::of(k)}};
+  table.dims.insert(table.dims.end(), want.type.dims.begin() + leading, want.type.dims.end());
+  Type places;
+  places.dims.assign(want.type.dims.begin(), want.type.dims.begin() + leading);
+  if (!small(scope, table)) return std::nullopt;
+  Maybe values = write(scope, want.with(table));
+  Want inner = want.with(places);
+  inner.exact = true;
+  Maybe position = write(scope, inner);
+  if (!values || !position || !position->facts.exact()) return std::nullopt;
+  const auto room = static_cast<double>(least(scope, Dim::of(k)));
+  const bool in_place = position->facts.grain == 0 && position->facts.within({1, room}) &&
+                        position->text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == 0;
+  if (!in_place) {
+    position->text = fmt::format("1 + mod(floor({}), {})", position->text, k.to_string());
+  }
+  return Written{fmt::format("{}[{}]", operand(*values, 9), position->text), 9, want.type,
+                 values->facts, std::max(values->rounds, position->rounds)};
+}
+
+std::optional<Written> ExpressionWriter::concat(Scope& scope, const Op& op, const Want& want) {
+  struct Way {
+    std::size_t axis;
+    Size first, second;
+  };
+  std::vector<Way> ways;
+  for (std::size_t axis = 0; axis < want.type.rank(); ++axis) {
+    if (want.type.dims[axis].star) continue;
+    for (const Size& a : scope.sizes) {
+      for (const Size& b : scope.sizes) {
+        if (add(a, b) == want.type.dims[axis].size) ways.push_back({axis, a, b});
+      }
+    }
+  }
+  if (ways.empty()) return std::nullopt;
+  const Way way = random_.pick(ways);
+  const std::optional<std::size_t> star = want.type.record_axis();
+  const int federated = random_.below(2);
+  std::vector<std::string> texts;
+  Facts facts;
+  int rounds = 0;
+  Types types;
+  for (int i = 0; i < 2; ++i) {
+    Type part = want.type;
+    part.dims[way.axis].size = i == 0 ? way.first : way.second;
+    if (star && i != federated && random_.chance(50)) {
+      if (random_.chance(70)) {
+        part = without_axis(part, *star);
+      } else {
+        part.dims[*star] = Dim::of(1);
+      }
+    }
+    types.push_back(part);
+    Maybe e = write(scope, want.with(part));
+    if (!e) return std::nullopt;
+    texts.push_back(e->text);
+    facts = i == 0 ? e->facts : either(facts, e->facts);
+    rounds = std::max(rounds, e->rounds);
+  }
+  const auto axis = static_cast<std::int64_t>(way.axis);
+  if (typed(op, types, {axis}) != want.type) return std::nullopt;
+  return applied(fmt::format("concat[{}]", axis + 1), fmt::format("{}", fmt::join(texts, ", ")),
+                 want.type, facts, rounds);
+}
+
+std::optional<Written> ExpressionWriter::stack(Scope& scope, const Want& want) {
+  if (want.type.dims.empty() || want.type.dims[0].star) return std::nullopt;
+  const Size& size = want.type.dims[0].size;
+  if (!size.is_constant() || size.constant() > 3) return std::nullopt;
+  std::vector<std::string> texts;
+  Facts facts;
+  int rounds = 0;
+  for (std::int64_t i = 0; i < size.constant(); ++i) {
+    Maybe e = write(scope, want.with(without_axis(want.type, 0)));
+    if (!e) return std::nullopt;
+    texts.push_back(e->text);
+    facts = i == 0 ? e->facts : either(facts, e->facts);
+    rounds = std::max(rounds, e->rounds);
+  }
+  return Written{fmt::format("[{}]", fmt::join(texts, ", ")), 10, want.type, facts, rounds};
+}
+
+std::optional<Written> ExpressionWriter::reshape(Scope& scope, const Op& op, const Want& want) {
+  const std::optional<std::size_t> star = want.type.record_axis();
+  if (star && *star != 0 && *star + 1 != want.type.rank()) return std::nullopt;
+  std::vector<Size> sizes;
+  for (const Dim& dim : want.type.dims) {
+    if (!dim.star) sizes.push_back(dim.size);
+  }
+  // Neighbours multiplied, a product taken apart, or an axis of 1 put in or taken out.
+  std::vector<std::vector<Size>> ways;
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+    std::vector<Size> merged = sizes;
+    const std::optional<Size> product = multiply(sizes[i], sizes[i + 1]);
+    if (!product) continue;
+    merged[i] = *product;
+    merged.erase(merged.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    ways.push_back(merged);
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    for (const Size& a : scope.sizes) {
+      for (const Size& b : scope.sizes) {
+        if (a.is_one() || b.is_one() || multiply(a, b) != sizes[i]) continue;
+        std::vector<Size> apart = sizes;
+        apart[i] = a;
+        apart.insert(apart.begin() + static_cast<std::ptrdiff_t>(i) + 1, b);
+        ways.push_back(apart);
+      }
+    }
+    if (sizes[i].is_one()) {
+      std::vector<Size> fewer = sizes;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      ways.push_back(fewer);
+    }
+  }
+  std::vector<Size> more = sizes;
+  more.insert(more.begin() + random_.between(0, static_cast<int>(sizes.size())), Size(1));
+  ways.push_back(more);
+  Type of = Type::shared(random_.pick(ways));
+  if (star) {
+    const bool first = *star == 0 && (want.type.rank() > 1 || random_.chance(50));
+    of = with_axis(of, first ? 0 : of.rank(), want.type.dims[*star]);
+  }
+  if (!small(scope, of) || typed(op, {of}, {}, sizes) != want.type) return std::nullopt;
+  Maybe a = write(scope, want.with(of));
+  if (!a) return std::nullopt;
+  const std::string list = size_list(want.type);
+  return applied("reshape", a->text + (list.empty() ? "" : ", " + list), want.type, a->facts,
+                 a->rounds);
+}
+
+std::optional<Written> ExpressionWriter::outer(Scope& scope, const Op& op, const Want& want) {
+  const bool star = want.type.federated();
+  if (want.type.rank() != (star ? 3U : 2U) || (star && *want.type.record_axis() != 0)) {
+    return std::nullopt;
+  }
+  const std::size_t first = star ? 1 : 0;
+  Types types = {Type{{want.type.dims[first]}}, Type{{want.type.dims[first + 1]}}};
+  const int must = random_.below(2);
+  for (int i = 0; i < 2 && star; ++i) {
+    if (i != must && random_.chance(40)) continue;
+    Type& type = types[static_cast<std::size_t>(i)];
+    type = with_axis(type, random_.chance(70) ? 0 : 1, want.type.dims[0]);
+  }
+  if (typed(op, types) != want.type) return std::nullopt;
+  Maybe a = fit(write(scope, want.with(types[0])), {-30, 30});
+  Maybe b = fit(write(scope, want.with(types[1])), {-30, 30});
+  if (!a || !b) return std::nullopt;
+  return applied("outer", a->text + ", " + b->text, want.type, product_facts(a->facts, b->facts),
+                 std::max(a->rounds, b->rounds));
+}
+
+// --- within a record
+
+std::optional<Written> ExpressionWriter::ternary(Scope& scope, const Op& op, const Want& want) {
+  const Types types = split(want.type, 3);
+  std::vector<Written> args;
+  for (std::size_t i = 0; i < 3; ++i) {
+    Want inner = want.with(types[i]);
+    inner.exact = want.exact || (op.name == "where" && i == 0);
+    Maybe arg = write(scope, inner);
+    if (!arg || (inner.exact && !arg->facts.exact())) return std::nullopt;
+    args.push_back(std::move(*arg));
+  }
+  Facts facts = either(args[1].facts, args[2].facts);
+  if (op.name == "clip") facts = either(facts, args[0].facts);
+  return applied(op.name, fmt::format("{}, {}, {}", args[0].text, args[1].text, args[2].text),
+                 want.type, facts, std::max({args[0].rounds, args[1].rounds, args[2].rounds}));
+}
+
+std::optional<Written> ExpressionWriter::clip_norm(Scope& scope, const Want& want) {
+  Maybe a = write(scope, want.with(want.type));
+  Want inner = want.with(Type::scalar());
+  inner.depth = std::min(inner.depth, 1);
+  Maybe bound = fit(write(scope, inner), {0.5, 3});
+  if (!a || !bound) return std::nullopt;
+  Facts facts = a->facts;
+  facts.grain = -1;
+  facts.lo = std::min(facts.lo, 0.0);
+  facts.hi = std::max(facts.hi, 0.0);
+  facts.error = 4 * facts.error + 2 * bound->facts.error + 1e-14;
+  return applied("clip_norm", a->text + ", " + bound->text, want.type, facts,
+                 std::max(a->rounds, bound->rounds));
+}
+
+std::optional<Written> ExpressionWriter::one_hot(Scope& scope, const Want& want) {
+  if (want.type.dims.empty() || want.type.dims.back().star) return std::nullopt;
+  Want inner = want.with(without_axis(want.type, want.type.rank() - 1));
+  inner.exact = true;
+  Maybe a = write(scope, inner);
+  if (!a || !a->facts.exact()) return std::nullopt;
+  return applied("one_hot", a->text + ", " + want.type.dims.back().to_string(), want.type,
+                 {0, 1, 0, 0}, a->rounds);
+}
+
+std::optional<Written> ExpressionWriter::along_axis(Scope& scope, const Op& op, const Want& want) {
+  std::vector<std::int64_t> axes;
+  for (std::size_t k = 0; k < want.type.rank(); ++k) {
+    if (!want.type.dims[k].star) axes.push_back(static_cast<std::int64_t>(k));
+  }
+  if (axes.empty()) return std::nullopt;
+  Maybe a = fit(write(scope, want.with(want.type)), domain(op, 0));
+  if (!a) return std::nullopt;
+  const bool logs = op.name == "log_softmax";
+  const Facts facts{logs ? -25.0 : 0.0, logs ? 0.0 : 1.0, 4 * a->facts.error + 1e-14, -1};
+  return applied(fmt::format("{}[{}]", op.name, random_.pick(axes) + 1), a->text, want.type, facts,
+                 a->rounds);
+}
+
+std::optional<Written> ExpressionWriter::like(Scope& scope, const Op& op, const Want& want) {
+  Want inner = want.with(want.type);
+  if (op.name != "stop_gradient") {
+    inner.exact = false;
+    inner.depth = std::min(inner.depth, 1);
+  }
+  if (options_.special) inner.exact = true;
+  Maybe a = write(scope, inner);
+  if (!a) return std::nullopt;
+  Facts facts = a->facts;
+  if (op.name == "zeros_like") facts = constant_facts(0);
+  if (op.name == "ones_like") facts = constant_facts(1);
+  return applied(op.name, a->text, want.type, facts, a->rounds);
+}
+
+// --- shared only
+
+std::optional<Written> ExpressionWriter::positive_definite(Scope& scope, const Size& n,
+                                                           const Want& want) {
+  const Type type = Type::shared({Size(random_.between(1, 2)), n});
+  Maybe m = fit(write(scope, want.with(type)), {-1, 1});
+  if (!m) return std::nullopt;
+  const Written root = hoist(scope, *m);
+  const auto rows = static_cast<double>(type.dims[0].size.constant());
+  Written e;
+  e.text = fmt::format("{0}' @ {0} + eye({1})", root.text, n.to_string());
+  e.type = Type::shared({n, n});
+  e.facts = {-rows, rows + 1, 4 * rows * root.facts.error + 1e-15, -1};
+  e.rounds = root.rounds;
+  return hoist(scope, e);
+}
+
+std::optional<Written> ExpressionWriter::linear_algebra(Scope& scope, const Op& op,
+                                                        const Want& want) {
+  const Type& type = want.type;
+  const std::string& name = op.name;
+  const bool square = type.rank() == 2 && type.dims[0] == type.dims[1];
+  if (name == "diag") {
+    if (type.rank() != 1 && !square) return std::nullopt;
+    const Type of = type.rank() == 1 ? Type{{type.dims[0], type.dims[0]}} : Type{{type.dims[0]}};
+    if (!small(scope, of)) return std::nullopt;
+    Maybe a = write(scope, want.with(of));
+    if (!a) return std::nullopt;
+    return applied(name, a->text, type, either(a->facts, constant_facts(0)), a->rounds);
+  }
+  if (name == "trace_of") {
+    const Dim n = Dim::of(random_size(scope));
+    if (!type.is_scalar() || !small(scope, Type{{n, n}})) return std::nullopt;
+    Maybe a = write(scope, want.with(Type{{n, n}}));
+    if (!a) return std::nullopt;
+    return applied(name, a->text, type, sum_facts(a->facts, most(scope, n), false), a->rounds);
+  }
+  Size n = random_size(scope);
+  if (name == "solve") {
+    if (type.rank() != 1 && type.rank() != 2) return std::nullopt;
+    n = type.dims[0].size;
+  } else if (name == "cholesky" || name == "inv") {
+    if (!square) return std::nullopt;
+    n = type.dims[0].size;
+  } else if (!type.is_scalar()) {
+    return std::nullopt;
+  }
+  const auto order = static_cast<double>(most(scope, Dim::of(n)));
+  if (order > 6) return std::nullopt;
+  Maybe a = positive_definite(scope, n, want);
+  if (!a) return std::nullopt;
+  const double top = 1 + 2 * order;  // no eigenvalue is larger
+  const double error = 20 * order * (a->facts.error + 1e-15);
+  if (name == "solve") {
+    Maybe b = fit(write(scope, want.with(type)), {-20, 20});
+    if (!b) return std::nullopt;
+    const double bound = order * b->facts.size();
+    const Facts facts{-bound, bound, 4 * order * b->facts.error + bound * error, -1};
+    return applied(name, a->text + ", " + b->text, type, facts, std::max(a->rounds, b->rounds));
+  }
+  Facts facts{-top, top, error, -1};
+  if (name == "logdet") facts = {0, order * std::log(top), error * order, -1};
+  if (name == "det") facts = {0, std::pow(top, order), error * std::pow(top, order), -1};
+  return applied(name, a->text, type, facts, a->rounds);
+}
+
+// Only what does not depend on the signs and the order of vectors.
+std::optional<Written> ExpressionWriter::factored(Scope& scope, const Op& op, const Want& want) {
+  const Type& type = want.type;
+  if (type.rank() != 1 && type.rank() != 2) return std::nullopt;
+  const Dim n = type.dims.back();
+  const bool square = type.rank() == 2 && type.dims[0] == n;
+  const auto order = static_cast<double>(most(scope, n));
+  if (order > 6) return std::nullopt;
+  const std::string a = fresh("a");
+  const std::string b = fresh("b");
+  const std::string c = fresh("c");
+  Written e{"", 6, type, {}, 0};
+  if (op.name == "eigh") {
+    if (type.rank() == 2 && !square) return std::nullopt;
+    Maybe m = positive_definite(scope, n.size, want);
+    if (!m) return std::nullopt;
+    scope.lines.push_back(fmt::format("let ({}, {}) = eigh({})", a, b, m->text));
+    e.rounds = m->rounds;
+    e.facts = {-1, 1, 50 * order * (m->facts.error + 1e-15), -1};
+    e.text = fmt::format("{1} @ diag(tanh({0})) @ {1}'", a, b);
+    if (type.rank() == 1) {
+      e.text = a;
+      e.binds = 10;
+      e.facts.lo = 0.5;
+      e.facts.hi = 2 + 2 * order;
+    }
+    return e;
+  }
+  if (op.name == "svd") {
+    Dim m = square || type.rank() == 1 ? Dim::of(random_size(scope)) : type.dims[0];
+    if (least(scope, m) < most(scope, n) || !small(scope, Type{{m, n}})) return std::nullopt;
+    Maybe matrix = fit(write(scope, want.with(Type{{m, n}})), {-2, 2});
+    if (!matrix) return std::nullopt;
+    scope.lines.push_back(fmt::format("let ({}, {}, {}) = svd({})", a, b, c, matrix->text));
+    e.rounds = matrix->rounds;
+    const double bound = 2.1 * std::sqrt(static_cast<double>(most(scope, m)) * order);
+    e.facts = {-bound, bound, 20 * order * (matrix->facts.error + 1e-15), -1};
+    e.text = fmt::format("{} @ diag({}) @ {}'", square && !(m == n) ? c : a, b, c);
+    if (type.rank() == 1) {
+      e.text = b;
+      e.binds = 10;
+    }
+    return e;
+  }
+  // qr of a matrix whose columns are far from dependent: two identities above anything small.
+  if (type.rank() != 2) return std::nullopt;
+  std::optional<Size> rows = subtract(type.dims[0].size, n.size);
+  if (square) rows = Size(random_.between(1, 2));
+  if (!rows || !never_below(scope, *rows, 1)) return std::nullopt;
+  Maybe below = fit(write(scope, want.with(Type{{Dim::of(*rows), n}})), {-1, 1});
+  if (!below) return std::nullopt;
+  scope.lines.push_back(fmt::format("let ({}, {}) = qr(concat[1](2 * eye({}), {}))", a, b,
+                                    n.to_string(), below->text));
+  e.rounds = below->rounds;
+  e.binds = 10;
+  e.text = square ? b : a;
+  const double bound = square ? 2 + std::sqrt(order) * 3 : 1.01;
+  e.facts = {-bound, bound, 50 * order * (below->facts.error + 1e-15), -1};
+  return e;
+}
+
+std::optional<Written> ExpressionWriter::construction(Scope& scope, const Op& op,
+                                                      const Want& want) {
+  const Type& type = want.type;
+  const std::string& name = op.name;
+  const std::string sizes = size_list(type);
+  if (name == "sort" || name == "cumsum") {
+    if (type.is_scalar()) return std::nullopt;
+    Maybe a = write(scope, want.with(type));
+    if (!a) return std::nullopt;
+    if (name == "sort") return applied(name, a->text, type, a->facts, a->rounds);
+    const auto axis = static_cast<std::size_t>(random_.below(static_cast<int>(type.rank())));
+    const Facts facts = either(a->facts, sum_facts(a->facts, most(scope, type.dims[axis]), false));
+    return applied(fmt::format("cumsum[{}]", axis + 1), a->text, type, facts, a->rounds);
+  }
+  if (name == "zeros" || name == "ones") {
+    return applied(name, sizes, type, constant_facts(name == "ones" ? 1 : 0), 0);
+  }
+  if (name == "eye") {
+    if (type.rank() != 2 || !(type.dims[0] == type.dims[1])) return std::nullopt;
+    return applied(name, type.dims[0].to_string(), type, {0, 1, 0, 0}, 0);
+  }
+  if (name == "normal" || name == "uniform") {
+    const std::string seed = std::to_string(random_.below(1 << 20));
+    const Facts facts = name == "normal" ? Facts{-8, 8, 0, -1} : Facts{0, 1, 0, -1};
+    return applied(name, seed + (sizes.empty() ? "" : ", " + sizes), type, facts, 0);
+  }
+  Maybe a = write(scope, want.with(Type::scalar()));
+  if (!a) return std::nullopt;
+  if (name == "full") {
+    return applied(name, a->text + (sizes.empty() ? "" : ", " + sizes), type, a->facts, a->rounds);
+  }
+  if (type.rank() != 1) return std::nullopt;  // linspace
+  Maybe b = write(scope, want.with(Type::scalar()));
+  if (!b) return std::nullopt;
+  Facts facts = either(a->facts, b->facts);
+  facts.grain = -1;
+  facts.error = 2 * facts.error + 1e-15 * facts.size();
+  return applied(name, fmt::format("{}, {}, {}", a->text, b->text, sizes), type, facts,
+                 std::max(a->rounds, b->rounds));
+}
+
+std::optional<Written> ExpressionWriter::distribution(Scope& scope, const Op& op,
+                                                      const Want& want) {
+  const Types types = split(want.type, static_cast<std::size_t>(op.max_args));
+  std::vector<Written> args;
+  std::vector<std::string> texts;
+  Facts facts{0, 1, 0, -1};
+  int rounds = 0;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    Maybe arg = fit(write(scope, want.with(types[i])), domain(op, i));
+    if (!arg) return std::nullopt;
+    texts.push_back(arg->text);
+    rounds = std::max(rounds, arg->rounds);
+    facts.error += 4 * arg->facts.error;
+    args.push_back(std::move(*arg));
+  }
+  if (op.map1 != nullptr) facts = unary_facts(op, args[0].facts);
+  if (op.map2 != nullptr) facts = binary_facts(op, args[0].facts, args[1].facts);
+  facts.error += 1e-14;
+  return applied(op.name, fmt::format("{}", fmt::join(texts, ", ")), want.type, facts, rounds);
+}
+
+// A row without a recipe: operand types are tried until its own rule gives the wanted type, and
+// nothing is assumed of its values.
+std::optional<Written> ExpressionWriter::unknown(Scope& scope, const Op& op, const Want& want) {
+  if (want.exact || op.axes != Op::Axes::none || op.first_size_arg >= 0) return std::nullopt;
+  const int arity = op.max_args < 0 ? std::max(op.min_args, 2) : op.max_args;
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    Types types;
+    for (int i = 0; i < arity; ++i) {
+      const bool same = attempt % 3 == 0 || random_.chance(30);
+      const bool federated = want.type.federated() && random_.chance(70);
+      types.push_back(same ? want.type : random_type(scope, federated, 3));
+    }
+    if (typed(op, types) != want.type) continue;
+    std::vector<std::string> texts;
+    Facts facts{-1, 1, 1e-14, -1};
+    int rounds = 0;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      Maybe arg = fit(write(scope, want.with(types[i])), domain(op, i));
+      if (!arg) return std::nullopt;
+      texts.push_back(arg->text);
+      rounds = std::max(rounds, arg->rounds);
+      facts.error += 100 * arg->facts.error;
+    }
+    return applied("tanh", fmt::format("{}({})", op.name, fmt::join(texts, ", ")), want.type, facts,
+                   rounds);
+  }
+  return std::nullopt;
+}
+
+// --- functions
+
+std::optional<Written> ExpressionWriter::call(Scope& scope, const Want& want) {
+  const Callable callable = random_.pick(scope.callables);
+  const std::vector<std::string> sets = record_sets(scope);
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    std::map<std::string, Size, std::less<>> sizes;
+    for (const std::string& name : callable.sizes) {
+      const Size size = random_size(scope);
+      if (most(scope, Dim::of(size)) > 4) return std::nullopt;
+      sizes.emplace(name, size);
+    }
+    std::map<std::string, std::string> renamed;
+    for (const std::string& set : callable.record_sets) {
+      if (sets.empty()) return std::nullopt;
+      renamed[set] = random_.pick(sets);
+    }
+    const auto instantiated = [&](const Type& type) {
+      Type result = type;
+      for (Dim& dim : result.dims) {
+        if (dim.star) {
+          dim.record_set = renamed[dim.record_set];
+        } else {
+          dim.size = *dim.size.substitute(sizes);
+        }
+      }
+      return result;
+    };
+    std::vector<std::size_t> fitting;
+    for (std::size_t i = 0; i < callable.results.size(); ++i) {
+      if (instantiated(callable.results[i].type) == want.type) fitting.push_back(i);
+    }
+    if (fitting.empty()) continue;
+    const std::size_t chosen = random_.pick(fitting);
+    const Named& result = callable.results[chosen];
+    if (result.rounds > 0 && !want.folds) return std::nullopt;
+    std::vector<std::string> texts;
+    int rounds = 0;
+    for (const Named& param : callable.params) {
+      Want inner = want.with(instantiated(param.type));
+      inner.exact = param.facts.exact();
+      inner.folds = want.folds && !(options_.one_round && result.rounds > 0);
+      Maybe arg = fit(write(scope, inner), {param.facts.lo, param.facts.hi});
+      if (!arg || arg->facts.error > param.facts.error || !small(scope, arg->type))
+        return std::nullopt;
+      if (inner.exact && (!arg->facts.exact() || arg->facts.grain > param.facts.grain))
+        return std::nullopt;
+      texts.push_back(arg->text);
+      rounds = std::max(rounds, arg->rounds);
+    }
+    const std::string text = fmt::format("{}({})", callable.name, fmt::join(texts, ", "));
+    if (callable.results.size() == 1) {
+      return Written{text, 10, want.type, result.facts, rounds + result.rounds};
+    }
+    std::vector<std::string> names;
+    for (const Named& each : callable.results) {
+      names.push_back(fresh("r"));
+      scope.names.push_back(
+          {names.back(), instantiated(each.type), each.facts, rounds + each.rounds});
+    }
+    scope.lines.push_back(fmt::format("let ({}) = {}", fmt::join(names, ", "), text));
+    return Written{names[chosen], 10, want.type, result.facts, rounds + result.rounds};
+  }
+  return std::nullopt;
+}
+
+}  // namespace starfold::laws

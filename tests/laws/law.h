@@ -1,0 +1,70 @@
+// A law over random programs and federations: checked case by case; a case that breaks it is made
+// smaller and shown with the command that runs it again.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "starfold/federation/local.h"
+#include "tests/laws/generator.h"
+
+namespace starfold::laws {
+
+struct Case {
+  std::uint64_t seed = 0;
+  GeneratorOptions options;
+  GeneratedProgram program;
+  Federation federation;
+
+  // Further choices that belong to this case.
+  Random choices() const { return Random(seed ^ 0x6A09E667F3BCC909ULL); }
+};
+
+// Why a law does not hold; nullopt when it does.
+using Verdict = std::optional<std::string>;
+using Law = std::function<Verdict(const Case&)>;
+
+// How many programs a law sees: STARFOLD_LAW_PROGRAMS, or so many.
+int law_programs(int usual);
+
+// Checks a law on so many cases. `name` is the test's own, as "Suite.Name".
+void check_law(const std::string& name, const GeneratorOptions& options, int programs,
+               const Law& law);
+
+// The smallest case found on which the law still does not hold.
+Case shrink(Case from, const Law& law);
+
+// --- the pieces that laws are made of
+
+// The program compiled, or what the compiler says against it.
+struct Compiled {
+  std::shared_ptr<const CompiledProgram> program;
+  std::string error;
+};
+Compiled compiled(const Case& c, bool optimize = true, bool base = false);
+
+// Results, or why there are none.
+struct Outcome {
+  std::optional<RunReport> report;
+  std::string error;
+};
+Outcome run_engine(const Case& c, const CompiledProgram& program, RunOptions options = {});
+Outcome run_reference(const Case& c, const CompiledProgram& program);
+
+// Equal up to rounding: nan equals nan, an infinity itself.
+bool close(double a, double b, double tolerance);
+Verdict compare(const Tensor& got, const Tensor& want, double tolerance);
+Verdict compare(const Outcome& got, const Outcome& want, double tolerance);
+// The same bits, any nan equal to any other.
+Verdict same_bits(const Tensor& got, const Tensor& want);
+Verdict same_bits(const Results& got, const Results& want);
+
+std::string show(const Tensor& tensor);
+std::string show(const Case& c);
+
+// Two evaluations of a generated program agree this well.
+inline constexpr double rounding = 1e-9;
+
+}  // namespace starfold::laws
