@@ -185,7 +185,7 @@ int run(const Arguments& arguments) {
       report = run_local(program, std::move(clients), settings, options);
     }
     if (!arguments.out.empty()) write_results(arguments.out, report, *program);
-    fmt::print("{}", arguments.json ? report_json(report).dump() + "\n" : report_text(report));
+    fmt::print("{}", arguments.json ? report_json(report).dump() + "\n" : report_text(report, *program));
     return exit_done;
   } catch (const UsageError& error) {
     fmt::print(stderr, "error: {}\n", error.what());
@@ -205,7 +205,7 @@ void add_run(CLI::App& app, int& status) {
   command->add_option("--client", arguments->clients, "NAME=PATH: a client and its data (.npz, .npy, a folder of .npy); repeat for each");
   command->add_option("--bind", arguments->bindings, "x=age,bmi: the columns of an input; 'x=*': every column not bound elsewhere");
   command->add_option("--set", arguments->settings, "ridge=0.1: a shared input or size; a number, a JSON array, or @file.npy");
-  command->add_option("--out", arguments->out, "a folder for outputs.json, one .npy per output, and run.json");
+  command->add_option("--out", arguments->out, "a folder for outputs.json, one .npy per output, run.json and report.html");
   command->add_option("--threads", arguments->threads, "how many threads to use (default: all)")->check(CLI::Range(1, 1024));
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->add_flag("--reference", arguments->reference, "evaluate on the pooled records instead (the definition; slow)");

@@ -11,7 +11,11 @@ namespace {
 std::string number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  return fmt::format("{}", value);
+  std::string text = fmt::format("{}", value);
+  // 1e-09 as people write it.
+  const std::size_t e = text.find('e');
+  if (e != std::string::npos && e + 3 < text.size() && text[e + 2] == '0') text.erase(e + 2, 1);
+  return text;
 }
 
 std::string constant(const Tensor& tensor) {
@@ -87,7 +91,9 @@ class Printer {
   std::string axes(const Node& node) const {
     if (node.attrs.axes.empty() || node.op->axes == Op::Axes::none) return "";
     std::string text = "[";
-    const std::optional<std::size_t> star = program_.graph[node.args[0]].type().record_axis();
+    const Type& folded = program_.graph[node.args[0]].type();
+    const std::optional<std::size_t> star = folded.record_axis();
+    if (node.op->family == Family::aggregation && !star && node.attrs.axes.size() == folded.rank()) return "";
     for (const std::int64_t axis : node.attrs.axes) {
       if (text.size() > 1) text += ",";
       const bool is_star = star && static_cast<std::size_t>(axis) == *star && node.op->family == Family::aggregation;

@@ -21,7 +21,8 @@ std::string product(std::string_view text) {
       number = factor;
       continue;
     }
-    const auto known = std::find_if(factors.begin(), factors.end(), [&](const auto& f) { return f.first == factor; });
+    const auto known = std::find_if(factors.begin(), factors.end(),
+                                    [&](const auto& f) { return f.first == factor; });
     if (known != factors.end()) {
       ++known->second;
     } else {
@@ -75,7 +76,8 @@ std::string escape(std::string_view text) {
 std::string code(std::string_view text) { return "<code>" + escape(text) + "</code>"; }
 
 std::string type_tag(const Type& type) {
-  return fmt::format("<span class=\"type {}\">{}</span>", type.federated() ? "stays" : "shared", escape(type.to_string()));
+  return fmt::format("<span class=\"type {}\">{}</span>", type.federated() ? "stays" : "shared",
+                     escape(type.to_string()));
 }
 
 std::string formula(std::string_view polynomial) {
@@ -97,7 +99,8 @@ std::string formula(std::string_view polynomial) {
 
 std::string grouped(std::int64_t number) {
   std::string digits = std::to_string(number);
-  for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > (number < 0 ? 1 : 0); i -= 3) {
+  for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > (number < 0 ? 1 : 0);
+       i -= 3) {
     digits.insert(static_cast<std::size_t>(i), "\u202f");
   }
   return digits;
@@ -112,8 +115,11 @@ std::string listed(const std::vector<std::string>& items) {
   return text;
 }
 
-std::string table(std::string_view label, const std::vector<Cell>& head, const std::vector<std::vector<Cell>>& rows) {
-  std::string html = fmt::format("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table><thead><tr>", escape(label));
+std::string table(std::string_view label, const std::vector<Cell>& head,
+                  const std::vector<std::vector<Cell>>& rows) {
+  std::string html = fmt::format(
+      "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table><thead><tr>",
+      escape(label));
   for (const Cell& title : head) html += cell(title, "th");
   html += "</tr></thead><tbody>\n";
   for (const std::vector<Cell>& row : rows) {
@@ -128,19 +134,23 @@ std::string document(const Document& document) {
   // The policy lets nothing in but the style below, whatever the text of a program holds.
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{} \u00b7 {}</title>\n<style>{}</style>\n</head>\n<body>\n",
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{} \u00b7 "
+      "{}</title>\n<style>{}</style>\n</head>\n<body>\n",
       escape(document.title), escape(document.kind), style());
-  html += fmt::format("<header>\n<p class=\"kind\">Starfold \u00b7 {}</p>\n<h1>{}</h1>\n{}</header>\n", escape(document.kind),
-                      escape(document.title), document.lead);
+  html +=
+      fmt::format("<header>\n<p class=\"kind\">Starfold \u00b7 {}</p>\n<h1>{}</h1>\n{}</header>\n",
+                  escape(document.kind), escape(document.title), document.lead);
   html += "<nav aria-label=\"On this page\"><ul>";
   for (const Section& section : document.sections) {
     html += fmt::format("<li><a href=\"#{}\">{}</a></li>", section.id, escape(section.title));
   }
   html += "</ul></nav>\n<main>\n";
   for (const Section& section : document.sections) {
-    html += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", section.id, escape(section.title), section.body);
+    html += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", section.id,
+                        escape(section.title), section.body);
   }
   return html + "</main>\n<footer>" + document.footer + "</footer>\n</body>\n</html>\n";
 }

@@ -31,7 +31,8 @@ struct Cell {
   bool number = false;
 };
 // A table that scrolls inside itself where the screen is narrow. `label` names it for screen readers.
-std::string table(std::string_view label, const std::vector<Cell>& head, const std::vector<std::vector<Cell>>& rows);
+std::string table(std::string_view label, const std::vector<Cell>& head,
+                  const std::vector<std::vector<Cell>>& rows);
 
 struct Section {
   std::string id;

@@ -33,8 +33,14 @@ std::vector<Card> cards(const PictureFacts& facts) {
   }
   std::vector<Card> all;
   for (const PictureClient& client : facts.clients) {
-    const int rows = client.records == 0 ? 0 : std::clamp(static_cast<int>(std::lround(1.5 * std::log10(client.records))), 1, 7);
-    all.push_back({escape(client.name), fmt::format("{} {}", grouped(client.records), client.records == 1 ? "record" : "records"), rows});
+    const int rows =
+        client.records == 0
+            ? 0
+            : std::clamp(static_cast<int>(std::lround(1.5 * std::log10(client.records))), 1, 7);
+    all.push_back(
+        {escape(client.name),
+         fmt::format("{} {}", grouped(client.records), client.records == 1 ? "record" : "records"),
+         rows});
   }
   constexpr std::size_t most = 4;
   if (all.size() <= most) return all;
@@ -69,48 +75,60 @@ std::string fan(const std::vector<Card>& clients) {
     y += height + client_gap;
   }
   const double height = y - client_gap;
-  std::string svg = fmt::format("<svg class=\"fan\" viewBox=\"0 0 64 {0:g}\" style=\"height:{1:g}rem\" aria-hidden=\"true\">", height, height / 16);
+  std::string svg = fmt::format(
+      "<svg class=\"fan\" viewBox=\"0 0 64 {0:g}\" style=\"height:{1:g}rem\" aria-hidden=\"true\">",
+      height, height / 16);
   for (const double centre : centres) {
     svg += fmt::format("<path d=\"M2 {0:g}C34 {0:g} 26 {1:g} 54 {1:g}\"/>", centre, height / 2);
   }
-  return svg + fmt::format("<path class=\"tip\" d=\"M53 {:g}l10 5l-10 5z\"/></svg>", height / 2 - 5);
+  return svg +
+         fmt::format("<path class=\"tip\" d=\"M53 {:g}l10 5l-10 5z\"/></svg>", height / 2 - 5);
 }
 
 const char* const arrow_right =
-    "<svg class=\"arrow right\" viewBox=\"0 0 32 12\" aria-hidden=\"true\"><path d=\"M0 6h24\"/><path class=\"tip\" d=\"M22 1l10 5l-10 5z\"/></svg>";
+    "<svg class=\"arrow right\" viewBox=\"0 0 32 12\" aria-hidden=\"true\"><path d=\"M0 "
+    "6h24\"/><path class=\"tip\" d=\"M22 1l10 5l-10 5z\"/></svg>";
 const char* const arrow_down =
-    "<svg class=\"arrow down\" viewBox=\"0 0 12 26\" aria-hidden=\"true\"><path d=\"M6 0v18\"/><path class=\"tip\" d=\"M1 16l5 10l5-10z\"/></svg>";
-const char* const arrow_back = "<span class=\"back\" aria-hidden=\"true\"><svg viewBox=\"0 0 10 10\"><path d=\"M10 0l-10 5l10 5z\"/></svg></span>";
+    "<svg class=\"arrow down\" viewBox=\"0 0 12 26\" aria-hidden=\"true\"><path d=\"M6 "
+    "0v18\"/><path class=\"tip\" d=\"M1 16l5 10l5-10z\"/></svg>";
+const char* const arrow_back =
+    "<span class=\"back\" aria-hidden=\"true\"><svg viewBox=\"0 0 10 10\"><path d=\"M10 0l-10 5l10 "
+    "5z\"/></svg></span>";
 
 std::string lines_table(const char* title, const std::vector<Line>& lines, bool federated) {
   if (lines.empty()) return "";
   std::string html = *title == 0 ? "" : fmt::format("<h4>{}</h4>", title);
   html += "<div class=\"scroll\"><table class=\"lines\"><tbody>";
   for (const Line& line : lines) {
-    html += fmt::format("<tr><td><code>{} = {}</code></td><td><span class=\"type {}\">{}</span></td></tr>", escape(line.name),
-                        escape(line.expression), federated ? "stays" : "shared", escape(line.type));
+    html += fmt::format(
+        "<tr><td><code>{} = {}</code></td><td><span class=\"type {}\">{}</span></td></tr>",
+        escape(line.name), escape(line.expression), federated ? "stays" : "shared",
+        escape(line.type));
   }
   return html + "</tbody></table></div>";
 }
 
+std::string times(std::int64_t count) { return count == 1 ? "once" : grouped(count) + " times"; }
+
 std::vector<std::string> names_of(const std::vector<Line>& lines) {
   std::vector<std::string> names;
+  names.reserve(lines.size());
   for (const Line& line : lines) names.push_back(code(line.name));
   return names;
 }
 
 class Picture {
  public:
-  Picture(const Plan& plan, const PictureFacts& facts) : plan_(plan), facts_(facts), cards_(cards(facts)) {
-    for (Place& place : places_of(plan)) places_.push_back(std::move(place));
-  }
+  Picture(const Plan& plan, const PictureFacts& facts)
+      : plan_(plan), facts_(facts), cards_(cards(facts)), places_(places_of(plan)) {}
 
   std::string run() {
     html_ = "<div class=\"picture\">\n";
     block(plan_.body);
     std::vector<std::string> results;
     for (const ir::Output& output : plan_.program.outputs) {
-      results.push_back(fmt::format("<li>{} {}</li>", code(output.name), type_tag(type(output.node))));
+      results.push_back(
+          fmt::format("<li>{} {}</li>", code(output.name), type_tag(type(output.node))));
     }
     if (!results.empty()) {
       next();
@@ -132,7 +150,8 @@ class Picture {
   void server(const char* title, const std::vector<Line>& lines) {
     if (lines.empty()) return;
     next();
-    html_ += fmt::format("<div class=\"server\"><h3>{}</h3>{}</div>\n", title, lines_table("", lines, false));
+    html_ += fmt::format("<div class=\"server\"><h3>{}</h3>{}</div>\n", title,
+                         lines_table("", lines, false));
   }
 
   void block(const Block& block) {
@@ -151,23 +170,31 @@ class Picture {
     const std::optional<Size> count = most_iterations(plan_, step.loop);
     next();
     html_ += fmt::format(
-        "<div class=\"loop\"><div class=\"rail\" aria-hidden=\"true\"><svg viewBox=\"0 0 12 10\"><path d=\"M0 0l12 5l-12 5z\"/></svg></div>"
+        "<div class=\"loop\"><div class=\"rail\" aria-hidden=\"true\"><svg viewBox=\"0 0 12 "
+        "10\"><path d=\"M0 0l12 5l-12 5z\"/></svg></div>"
         "<h3>Repeat up to {} times",
         count ? formula(count->to_string()) : code(describe(plan_, loop.count)));
-    if (loop.until != ir::no_node) html_ += fmt::format(", until {}", code(ir::print_expr(plan_.program, loop.until)));
-    if (step.loop < facts_.iterations.size()) html_ += fmt::format(" <span class=\"often\">ran {} times</span>", grouped(facts_.iterations[step.loop]));
+    if (loop.until != ir::no_node)
+      html_ += fmt::format(", until {}", code(ir::print_expr(plan_.program, loop.until)));
+    if (step.loop < facts_.iterations.size())
+      html_ +=
+          fmt::format(" <span class=\"often\">ran {}</span>", times(facts_.iterations[step.loop]));
     html_ += "</h3>\n";
     first_ = true;
     block(step.body.front());
     std::string states;
     std::vector<std::string> traces;
     for (const Line& line : loop_lines(plan_, step.loop)) {
-      if (line.name.ends_with("<-")) states += fmt::format("<li><code>{} {}</code></li>", escape(line.name), escape(line.expression));
+      if (line.name.ends_with("<-"))
+        states +=
+            fmt::format("<li><code>{} {}</code></li>", escape(line.name), escape(line.expression));
       if (line.name.starts_with("trace ")) traces.push_back(code(line.name.substr(6)));
     }
     html_ += "<div class=\"after\"><h4>At the end of each iteration</h4>";
     if (!states.empty()) html_ += "<ul>" + states + "</ul>";
-    if (!traces.empty()) html_ += fmt::format("<p>One number is noted for the progress curve of {}.</p>", listed(traces));
+    if (!traces.empty())
+      html_ +=
+          fmt::format("<p>One number is noted for the progress curve of {}.</p>", listed(traces));
     html_ += fmt::format("<p>Then the next iteration begins{}.</p></div></div>\n",
                          loop.until != ir::no_node ? ", unless the condition above holds" : "");
     first_ = false;
@@ -176,29 +203,42 @@ class Picture {
   void round(const Step& step, const Round& round) {
     next();
     const auto number = static_cast<std::size_t>(round.number);
-    const std::string often = number < facts_.runs.size() ? fmt::format("ran {} {}", grouped(facts_.runs[number]), facts_.runs[number] == 1 ? "time" : "times")
+    const std::string often = number < facts_.runs.size() ? "ran " + times(facts_.runs[number])
                                                           : how_often(plan_, places_[number]);
-    html_ += fmt::format("<article class=\"round\" id=\"round-{0}\"><h3>Round {0} <span class=\"often\">{1}</span></h3>\n<p>{2}</p>\n<div class=\"flowbox\"><div class=\"flow\">\n",
-                         round.number + 1, often, round_sentence(plan_, step, facts_.sizes));
+    html_ += fmt::format(
+        "<article class=\"round\" id=\"round-{0}\"><h3>Round {0} <span "
+        "class=\"often\">{1}</span></h3>\n<p>{2}</p>\n<div class=\"flowbox\"><div "
+        "class=\"flow\">\n",
+        round.number + 1, often, round_sentence(plan_, step, facts_.sizes));
     sends(round);
     clients(round);
-    html_ += fmt::format("<div class=\"cap c2\"><b>leaves</b></div><div class=\"boundary\">{}{}<span>leaves the client</span></div>\n", fan(cards_), arrow_down);
+    html_ += fmt::format(
+        "<div class=\"cap c2\"><b>leaves</b></div><div class=\"boundary\">{}{}<span>leaves the "
+        "client</span></div>\n",
+        fan(cards_), arrow_down);
     merges(round);
     html_ += fmt::format("<div class=\"onward\">{}{}</div>\n", arrow_right, arrow_down);
     decoder(step, round);
     html_ += "</div></div>\n";
-    const std::string encoders = lines_table("On each client, per record", named_lines(plan_, round.encoders), true);
-    const std::string decoders = lines_table("On the server", named_lines(plan_, step.decoder), false);
+    const std::string encoders =
+        lines_table("On each client, per record", named_lines(plan_, round.encoders), true);
+    const std::string decoders =
+        lines_table("On the server", named_lines(plan_, step.decoder), false);
     if (!encoders.empty() || !decoders.empty()) {
-      html_ += fmt::format("<details><summary>Step by step, in the program's notation</summary>{}{}</details>\n", encoders, decoders);
+      html_ += fmt::format(
+          "<details><summary>Step by step, in the program's notation</summary>{}{}</details>\n",
+          encoders, decoders);
     }
     html_ += "</article>\n";
   }
 
   void sends(const Round& round) {
     if (round.receives.empty()) return;
-    html_ += fmt::format("<div class=\"sends\"><span>Every client receives</span>{}<ul class=\"chips\">", arrow_back);
-    for (const NodeId id : round.receives) html_ += fmt::format("<li>{} {}</li>", code(describe(plan_, id)), type_tag(type(id)));
+    html_ +=
+        fmt::format("<div class=\"sends\"><span>Every client receives</span>{}<ul class=\"chips\">",
+                    arrow_back);
+    for (const NodeId id : round.receives)
+      html_ += fmt::format("<li>{} {}</li>", code(describe(plan_, id)), type_tag(type(id)));
     html_ += "</ul></div>\n";
   }
 
@@ -207,10 +247,14 @@ class Picture {
     for (const NodeId id : round.encoders) {
       const ir::Node& node = plan_.program.graph[id];
       if (node.kind != Kind::input) continue;
-      inputs += fmt::format("{}{}\u00a0{}", inputs.empty() ? "" : ", ", escape(plan_.program.inputs[node.index].name), escape(node.type().to_string()));
+      inputs += fmt::format("{}{}\u00a0{}", inputs.empty() ? "" : ", ",
+                            escape(plan_.program.inputs[node.index].name),
+                            escape(node.type().to_string()));
     }
     const std::string message = numbers(message_size(plan_, round), facts_.sizes);
-    html_ += "<div class=\"cap c1\"><span><b>Records that stay</b>local input</span><span><b>Summary</b>local encoder</span></div>\n<ul class=\"clients\">";
+    html_ +=
+        "<div class=\"cap c1\"><span><b>Records that stay</b>local "
+        "input</span><span><b>Summary</b>local encoder</span></div>\n<ul class=\"clients\">";
     for (const Card& card : cards_) {
       if (card.name.empty()) {
         html_ += fmt::format("<li class=\"dots\"><span>\u22ee</span>{}</li>", card.note);
@@ -219,7 +263,8 @@ class Picture {
       html_ += fmt::format(
           "<li class=\"client\">{}<span class=\"who\"><b>{}</b><span>{}</span></span>{}"
           "<span class=\"encoder\"><i>\u03c6</i><span>{}</span></span></li>",
-          records_icon(card.rows), card.name, card.note.empty() ? inputs : card.note, arrow_right, message);
+          records_icon(card.rows), card.name, card.note.empty() ? inputs : card.note, arrow_right,
+          message);
     }
     html_ += "</ul>\n";
   }
@@ -228,13 +273,18 @@ class Picture {
   void merges(const Round& round) {
     std::vector<Monoid> kinds;
     for (const Merge& merge : round.merges) {
-      if (std::find(kinds.begin(), kinds.end(), merge.monoid) == kinds.end()) kinds.push_back(merge.monoid);
+      if (std::find(kinds.begin(), kinds.end(), merge.monoid) == kinds.end())
+        kinds.push_back(merge.monoid);
     }
-    html_ += "<div class=\"cap c3\"><span><b>Merged over clients</b>shared state</span></div>\n<div class=\"box merge\">";
+    html_ +=
+        "<div class=\"cap c3\"><span><b>Merged over clients</b>shared state</span></div>\n<div "
+        "class=\"box merge\">";
     for (const Monoid kind : kinds) {
       html_ += fmt::format("<h4><span>\u2295</span> {}</h4><ul>", escape(plain_merge(kind)));
       for (const Merge& merge : round.merges) {
-        if (merge.monoid == kind) html_ += fmt::format("<li>{} {}</li>", code(describe_fold(plan_, merge.fold)), type_tag(type(merge.fold)));
+        if (merge.monoid == kind)
+          html_ += fmt::format("<li>{} {}</li>", code(describe_fold(plan_, merge.fold)),
+                               type_tag(type(merge.fold)));
       }
       html_ += "</ul>";
     }
@@ -242,7 +292,9 @@ class Picture {
   }
 
   void decoder(const Step& step, const Round& round) {
-    html_ += "<div class=\"cap c5\"><span><b>Server computes</b>shared-only decoder</span></div>\n<div class=\"box decoder\"><ul class=\"chips\">";
+    html_ +=
+        "<div class=\"cap c5\"><span><b>Server computes</b>shared-only decoder</span></div>\n<div "
+        "class=\"box decoder\"><ul class=\"chips\">";
     bool any = false;
     for (const NodeId id : step.decoder) {
       const std::vector<Line> line = named_lines(plan_, {id});
@@ -251,7 +303,9 @@ class Picture {
       html_ += fmt::format("<li>{} {}</li>", code(line.front().name), type_tag(type(id)));
     }
     for (const ir::Output& output : plan_.program.outputs) {
-      const bool merged = std::any_of(round.merges.begin(), round.merges.end(), [&](const Merge& merge) { return merge.fold == output.node; });
+      const bool merged =
+          std::any_of(round.merges.begin(), round.merges.end(),
+                      [&](const Merge& merge) { return merge.fold == output.node; });
       if (!merged) continue;
       any = true;
       html_ += fmt::format("<li>{} {}</li>", code(output.name), type_tag(type(output.node)));
@@ -277,18 +331,24 @@ std::string round_sentence(const Plan& plan, const Step& step, const SizeValues&
   if (!round.receives.empty()) {
     std::vector<std::string> sent;
     for (const NodeId id : round.receives) {
-      sent.push_back(fmt::format("{} ({})", code(describe(plan, id)), amount(plan.program.graph[id].type(), sizes)));
+      sent.push_back(fmt::format("{} ({})", code(describe(plan, id)),
+                                 amount(plan.program.graph[id].type(), sizes)));
     }
     text += fmt::format("The server sends every client {}. ", listed_some(sent, 4));
   }
   const std::vector<std::string> local = names_of(named_lines(plan, round.encoders));
-  text += local.empty() ? std::string("Each client folds its own records") : fmt::format("Each client computes {} from its own records, folds them", listed_some(local));
-  text += fmt::format(" and sends <b>{}</b>. The server merges the messages of all clients", numbers(message_size(plan, round), sizes));
+  text += local.empty() ? std::string("Each client folds its own records")
+                        : fmt::format("Each client computes {} from its own records, folds them",
+                                      listed_some(local));
+  text += fmt::format(" and sends <b>{}</b>. The server merges the messages of all clients",
+                      numbers(message_size(plan, round), sizes));
   const std::vector<std::string> decoded = names_of(named_lines(plan, step.decoder));
   if (!decoded.empty()) text += fmt::format(" and computes {}", listed_some(decoded));
   return text + ".";
 }
 
-std::string rounds_picture(const Plan& plan, const PictureFacts& facts) { return Picture(plan, facts).run(); }
+std::string rounds_picture(const Plan& plan, const PictureFacts& facts) {
+  return Picture(plan, facts).run();
+}
 
 }  // namespace starfold::page

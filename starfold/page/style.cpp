@@ -51,8 +51,9 @@ p code, li code, h3 code { overflow-wrap: anywhere; }
 .type.shared { color: var(--leaves); }
 .formula i { font-family: Georgia, "Times New Roman", "DejaVu Serif", serif; font-size: 1.04em; }
 .formula sup { font-size: .7em; line-height: 0; }
-.points { margin: 0 0 1rem; padding: 0; list-style: none; max-width: 46rem; }
+.points { margin: 0; padding: 0; list-style: none; max-width: 46rem; }
 .points li { margin: 0 0 .7rem; padding-left: 1.1rem; border-left: 3px solid var(--line); }
+.points li:last-child { margin-bottom: 0; }
 .points li:first-child { border-color: var(--stays); }
 .points li:nth-child(2) { border-color: var(--leaves); }
 .glance { display: grid; gap: 1rem 2.5rem; }
@@ -67,12 +68,14 @@ p code, li code, h3 code { overflow-wrap: anywhere; }
 
 .scroll { overflow-x: auto; margin: 0 0 1rem; max-width: 100%; }
 table { border-collapse: collapse; font-size: .92rem; }
-th, td { padding: .4rem 1.1rem .4rem 0; text-align: left; vertical-align: baseline; border-bottom: 1px solid var(--line); }
+th, td { padding: .4rem 1.1rem .4rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; font-size: .82rem; color: var(--muted); white-space: nowrap; }
 th:last-child, td:last-child { padding-right: .2rem; }
 tbody tr:last-child td { border-bottom: 0; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td .monoid { font-family: var(--mono); font-size: .8em; color: var(--muted); margin-left: .35rem; }
+td code { display: inline-block; width: max-content; max-width: 26rem; white-space: normal; overflow-wrap: anywhere; }
+table.lines code, .listing code { display: inline; max-width: none; white-space: inherit; overflow-wrap: normal; }
 table.lines td { padding-top: .15rem; padding-bottom: .15rem; border: 0; white-space: pre; }
 
 .listing { background: var(--ground); border: 1px solid var(--line); border-radius: .4rem; padding: .6rem 0; }
@@ -129,11 +132,11 @@ summary { cursor: pointer; color: var(--link); font-size: .92rem; width: fit-con
 .dots span { font-size: 1.1rem; }
 .records { flex: none; width: 1.875rem; height: 2.75rem; fill: var(--stays); }
 .records .none { fill: none; stroke: var(--stays); stroke-dasharray: 3 3; }
-.who { flex: 1 1 4.6rem; min-width: 4.2rem; line-height: 1.35; }
+.who { flex: 1 1 4.6rem; min-width: 3rem; line-height: 1.35; }
 .who > * { display: block; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
 .who span { font-size: .8rem; color: var(--stays); }
 .client .arrow.right { width: 1.4rem; }
-.encoder { flex: 0 1 auto; min-width: 3.8rem; max-width: 7.5rem; padding: .3rem .5rem; border: 1px solid var(--leaves-line); border-radius: .4rem; background: var(--paper); text-align: center; font-size: .8rem; line-height: 1.3; }
+.encoder { flex: 0 1 auto; min-width: min-content; max-width: 7.5rem; padding: .3rem .5rem; border: 1px solid var(--leaves-line); border-radius: .4rem; background: var(--paper); text-align: center; font-size: .8rem; line-height: 1.3; }
 .encoder > i { display: block; font: italic 1.05rem/1.2 Georgia, "Times New Roman", "DejaVu Serif", serif; }
 .encoder > span { display: block; color: var(--leaves); max-height: 2.6em; overflow: hidden; }
 .fan { display: none; width: 4rem; fill: none; stroke: var(--leaves); stroke-width: 1.6; }
@@ -156,14 +159,61 @@ summary { cursor: pointer; color: var(--link); font-size: .92rem; width: fit-con
 @container (min-width: 39rem) {
   .flow { grid-template-columns: minmax(0, 1.2fr) 4rem minmax(0, 1fr) 2.4rem minmax(0, .8fr); align-items: center; }
   .sends { grid-column: 1 / -1; }
-  .cap { grid-row: 2; align-self: end; }
+  .cap { grid-row: 2; align-self: start; }
   .clients, .boundary, .merge, .onward, .decoder { grid-row: 3; }
-  .c2 { display: flex; justify-content: center; grid-column: 2; }
+  .c2 { display: flex; align-self: start; justify-content: center; grid-column: 2; }
   .c1, .clients { grid-column: 1; } .c3, .merge { grid-column: 3; } .c5, .decoder { grid-column: 5; }
   .boundary { grid-column: 2; padding: 0; } .onward { grid-column: 4; padding: 0; }
   .fan, .onward .right { display: block; }
   .boundary .down, .boundary span, .onward .down { display: none; }
 }
+@container (max-width: 50rem) {
+  .client { gap: .4rem; padding: 0 .5rem; }
+  .client .arrow.right { width: .9rem; }
+}
+
+.tiles { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 0 0 1.4rem; }
+.tiles > div { display: flex; flex-direction: column; min-width: 5rem; }
+.tiles dt { color: var(--muted); font-size: .85rem; }
+.tiles dd { margin: 0; font-size: 1.4rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
+.tiles .more { font-size: .9rem; color: var(--muted); }
+.facts > div { flex-direction: column-reverse; }
+.result { padding: 1.1rem 0 .3rem; border-top: 1px solid var(--line); }
+h2 + .result { padding-top: 0; border-top: 0; }
+.result h3 { margin: 0 0 .6rem; }
+.pair { display: flex; flex-wrap: wrap; gap: .8rem 2.5rem; align-items: flex-start; }
+figure { margin: 0 0 .6rem; flex: 0 1 25rem; min-width: min(100%, 16rem); }
+figcaption, .note { color: var(--muted); font-size: .85rem; margin: .2rem 0 .6rem; }
+.numbers { flex: 0 1 auto; min-width: 0; max-width: 100%; }
+.numbers .scroll { max-height: 26rem; overflow-y: auto; }
+.numbers td, .numbers th { padding-top: .22rem; padding-bottom: .22rem; }
+.numbers thead th { position: sticky; top: 0; background: var(--paper); }
+.index { color: var(--muted); font-size: .85em; }
+.traces { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem 2rem; }
+.trace h3 { margin: 0 0 .4rem; }
+.trace .note { margin: 0; }
+.trace .scroll { max-height: 20rem; overflow-y: auto; margin-top: .4rem; }
+.measure { display: block; height: 3px; margin: .15rem 0 0 auto; border-radius: 2px; background: var(--stays); min-width: 1px; }
+td:nth-child(3) > .measure { background: var(--leaves); }
+.clientlist td:nth-child(n+2), .clientlist th:nth-child(n+2) { min-width: 7.5rem; }
+
+.chart { display: block; width: 100%; height: auto; overflow: visible; font-size: 13px; font-variant-numeric: tabular-nums; }
+.chart text { fill: var(--muted); }
+.chart .end { text-anchor: end; }
+.chart .middle { text-anchor: middle; }
+.chart .strong { fill: var(--ink); }
+.chart .grid { stroke: var(--line); stroke-width: 1; }
+.chart .zero { stroke: var(--muted); stroke-width: 1; stroke-dasharray: 3 3; }
+.chart .axis { stroke: var(--muted); stroke-width: 1; }
+.chart .curve { fill: none; stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; stroke: var(--c); }
+.chart .dot { fill: var(--cool); stroke: var(--paper); stroke-width: 1.2; }
+.chart .interval { stroke: var(--cool); stroke-width: 2; }
+.chart .bar { fill: var(--cool); }
+.chart .warm { fill: var(--warm); }
+.chart .cool { fill: var(--cool); }
+.s0 { --c: var(--cool); } .s1 { --c: var(--warm); } .s2 { --c: #2c8a5b; } .s3 { --c: var(--loop); } .s4 { --c: #a8435f; } .s5 { --c: var(--muted); }
+.key { margin-right: .8rem; white-space: nowrap; }
+.key::before { content: ""; display: inline-block; width: 1rem; height: .2rem; margin-right: .35rem; vertical-align: .25rem; background: var(--c); }
 
 @media (max-width: 40rem) {
   header, nav, main, footer { padding-left: .75rem; padding-right: .75rem; }
@@ -172,22 +222,24 @@ summary { cursor: pointer; color: var(--link); font-size: .92rem; width: fit-con
   .round { padding: .8rem .8rem; }
   .loop { padding: .9rem .5rem .7rem 1.7rem; }
   .rail { left: .45rem; width: .7rem; }
-  .client { gap: .4rem; padding: 0 .5rem; }
-  .client .arrow.right { width: .9rem; }
 }
 @media print {
   :root { --ground: #fff; }
   @page { margin: 16mm 14mm; }
-  body { font-size: 10pt; }
+  html { font-size: 10pt; }
   header, nav, main, footer { max-width: none; padding-left: 0; padding-right: 0; }
   header { padding-top: 0; }
   nav { display: none; }
   section { border: 0; padding: 0; margin-bottom: 1.6rem; }
   h2, h3, h4 { break-after: avoid; }
-  .flow, .server, .client, .box, tr, figure { break-inside: avoid; }
-  .scroll { overflow: visible; max-height: none; }
+  .round, .flow, .server, .client, .box, tr, figure { break-inside: avoid; }
+  .glance { grid-template-columns: minmax(0, 1fr) 15rem; }
+  .figures { border: 1px solid var(--line); }
+  .scroll, .numbers .scroll { overflow: visible; max-height: none; }
   .listing td { white-space: pre-wrap; }
-  details::details-content { content-visibility: visible; block-size: auto; }
+  td code, table.lines td { width: auto; white-space: pre-wrap; }
+  .numbers .scroll { overflow: hidden; }
+  .round details::details-content, .module::details-content { content-visibility: visible; block-size: auto; }
   a { color: inherit; text-decoration: none; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }

@@ -27,7 +27,11 @@ std::string size_text(const Size& size, const SizeValues& sizes) {
 }
 
 std::string ordinal(std::size_t number) {
-  const char* ending = number % 100 / 10 == 1 ? "th" : number % 10 == 1 ? "st" : number % 10 == 2 ? "nd" : number % 10 == 3 ? "rd" : "th";
+  const char* ending = number % 100 / 10 == 1 ? "th"
+                       : number % 10 == 1     ? "st"
+                       : number % 10 == 2     ? "nd"
+                       : number % 10 == 3     ? "rd"
+                                              : "th";
   return fmt::format("{}{}", number, ending);
 }
 
@@ -90,13 +94,16 @@ std::string listed_some(const std::vector<std::string>& items, std::size_t most)
 }
 
 std::string size_meaning(const ir::Program& program, const ir::SizeVariable& size) {
-  if (size.value) return fmt::format("{}, unless set otherwise when the run starts", grouped(*size.value));
+  if (size.value)
+    return fmt::format("{}, unless set otherwise when the run starts", grouped(*size.value));
   for (const ir::Input& input : program.inputs) {
     const std::vector<Dim>& dims = input.type.dims;
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {
       if (dims[axis].star || dims[axis].size.as_variable() != size.name) continue;
       if (dims.size() == 1) return "the length of " + code(input.name);
-      if (dims.size() == 2) return fmt::format("the number of {} of {}", axis == 0 ? "rows" : "columns", code(input.name));
+      if (dims.size() == 2)
+        return fmt::format("the number of {} of {}", axis == 0 ? "rows" : "columns",
+                           code(input.name));
       return fmt::format("the size of the {} axis of {}", ordinal(axis + 1), code(input.name));
     }
   }
