@@ -22,3 +22,19 @@ target_link_libraries(starfold_dependencies INTERFACE
   Threads::Threads fmt::fmt nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
   Boost::headers hwy::hwy hwy::hwy_contrib OpenSSL::Crypto
   ${STARFOLD_MINIZIP} ${STARFOLD_ZLIB} ${STARFOLD_LAPACKE} ${STARFOLD_OPENBLAS})
+
+# DuckDB is loaded when a table is first opened, never linked: only its header is needed here. The library is
+# installed beside the command, where starfold/data/duckdb_library.cpp looks for it.
+set(duckdb_folder ${CMAKE_SOURCE_DIR}/build/deps/duckdb)
+if(NOT EXISTS ${duckdb_folder}/duckdb.h)
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-duckdb COMMAND_ERROR_IS_FATAL ANY)
+endif()
+add_library(starfold_duckdb INTERFACE)
+target_include_directories(starfold_duckdb SYSTEM INTERFACE ${duckdb_folder})
+target_link_libraries(starfold_duckdb INTERFACE ${CMAKE_DL_LIBS})
+file(GLOB duckdb_files ${duckdb_folder}/libduckdb.so ${duckdb_folder}/*.duckdb_extension)
+foreach(file IN LISTS duckdb_files)
+  file(REAL_PATH ${file} real_file)  # a DuckDB of the system is a link here
+  get_filename_component(name ${file} NAME)
+  install(FILES ${real_file} DESTINATION lib/starfold RENAME ${name})
+endforeach()
