@@ -72,15 +72,22 @@ RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const
                     const Arguments& arguments) {
   const ir::Program& typed = program->compilation.program;
   const Settings settings = study_settings(study, typed);
-  std::vector<Client> clients = load_clients(study, typed);
-  if (arguments.reference) return run_reference(*program, clients, settings);
+  std::map<std::string, std::vector<std::string>> columns;
+  std::vector<Client> clients = load_clients(study, typed, columns);
+  if (arguments.reference) {
+    RunReport report = run_reference(*program, clients, settings);
+    report.columns = std::move(columns);
+    return report;
+  }
   std::signal(SIGINT, on_interrupt);
   auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
   RunOptions options;
   options.threads = study.threads;
   options.stop = &stop_requested;
   options.watch = [line](const Progress& progress) { (*line)(progress); };
-  return run_local(program, std::move(clients), settings, options);
+  RunReport report = run_local(program, std::move(clients), settings, options);
+  report.columns = std::move(columns);
+  return report;
 }
 
 int run(const Arguments& arguments) {

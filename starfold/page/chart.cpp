@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "starfold/base/utf8.h"
 #include "starfold/page/html.h"
 #include "starfold/page/number.h"
 
@@ -152,14 +153,37 @@ std::string y_axis(const Scale& y, const std::vector<Tick>& ticks) {
 }
 
 std::string x_axis(const Scale& x, const std::vector<Tick>& ticks, double bottom,
-                   std::string_view label) {
-  std::string svg = line_between(margin_left, bottom, width - margin_right, bottom, "axis");
+                   std::string_view label, double left = margin_left) {
+  std::string svg = line_between(left, bottom, width - margin_right, bottom, "axis");
   for (const Tick& tick : ticks) {
     svg += line_between(x(tick.value), bottom, x(tick.value), bottom + 4, "axis");
     svg += text_at(x(tick.value), bottom + 18, "middle", tick.label);
   }
   if (!label.empty()) svg += text_at(width - margin_right, bottom + 36, "end", label);
   return svg;
+}
+
+std::string row_label(const Labels& rows, std::size_t i) {
+  return i < rows.size() ? rows[i] : std::to_string(i + 1);
+}
+
+// At most so many characters, with dots for the rest.
+constexpr std::size_t most_characters = 16;
+std::string shortened(const std::string& text) {
+  std::size_t end = 0;
+  for (std::size_t count = 0; end < text.size(); ++count) {
+    if (count == most_characters) return text.substr(0, end) + "\u2026";
+    const auto c = decode_utf8(text, end);
+    end += c ? c->length : 1;
+  }
+  return text;
+}
+
+// The room that the labels of rows need.
+double labels_width(const Labels& rows) {
+  std::size_t longest = 0;
+  for (const std::string& row : rows) longest = std::max(longest, row.size());
+  return 7.4 * static_cast<double>(std::min(longest, most_characters));
 }
 
 // A line through the finite values; long ones are thinned to the extremes of short stretches.
@@ -213,6 +237,109 @@ Range padded(Range range, double share) {
   return {range.low - extent, range.high + extent};
 }
 
+class HeatMap {
+ public:
+  HeatMap(const Labels& rows, std::size_t size, std::span<const double> given,
+          std::optional<double> limit)
+      : rows_(rows), size_(size), given_(given), values_(drawable(given)) {
+    const std::optional<Range> range = finite_range(values_);
+    if (!range) return;
+    both_ = range->low < 0;
+    full_ = limit ? *limit : std::max({std::abs(range->low), std::abs(range->high), 1e-290});
+    left_ = std::max(30.0, labels_width(rows) + (rows.empty() ? 0 : 36));
+    cell_ = std::clamp((width - left_ - 8) / static_cast<double>(size), 5.0, 54.0);
+  }
+
+  std::string draw(std::string_view label) const {
+    if (full_ == 0) return "";
+    const double side = cell_ * static_cast<double>(size_);
+    return open_svg(label, std::max(left_ + side + 8, 250.0), top + side + 44) + labels() +
+           cells() + legend(top + side + 14) + "</svg>\n";
+  }
+
+ private:
+  static constexpr double top = 24;
+
+  // Rows by name and number, columns by number.
+  std::string labels() const {
+    std::string svg;
+    const std::size_t every = size_ <= 16 ? 1 : (size_ + 7) / 8;
+    for (std::size_t i = 0; i < size_; i += every) {
+      const double centre = cell_ * (static_cast<double>(i) + 0.5);
+      const std::string number = std::to_string(i + 1);
+      const std::string name =
+          rows_.empty() ? number : shortened(row_label(rows_, i)) + "  " + number;
+      svg += text_at(left_ + centre, top - 8, "middle", number);
+      svg += text_at(left_ - 7, top + centre + 4, "end", name);
+    }
+    return svg;
+  }
+
+  // Never so dark that the numbers on it cannot be read.
+  std::string swatch(double x, double y, double w, double h, double value) const {
+    return fmt::format(
+        "<rect class=\"{}\" fill-opacity=\"{:.2f}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+        "height=\"{:.1f}\">",
+        value < 0 ? "cool" : "warm", 0.04 + 0.71 * std::min(1.0, std::abs(value) / full_), x, y, w,
+        h);
+  }
+
+  // A few digits of the full colour's value; empty where the cells are too small for them.
+  std::vector<std::string> texts() const {
+    const int decimals =
+        std::clamp(2 - static_cast<int>(std::floor(std::log10(full_) + 1e-9)), 0, 9);
+    std::vector<std::string> texts;
+    std::size_t longest = 0;
+    for (const double value : values_) {
+      const std::string text =
+          full_ < 1e6 ? fmt::format("{:.{}f}", value, decimals) : fmt::format("{:.2g}", value);
+      const bool zero = text.find_first_of("123456789") == std::string::npos;
+      texts.push_back(zero ? "0" : with_minus(text));
+      longest = std::max(longest, text.size());
+    }
+    return 7.4 * static_cast<double>(longest) <= cell_ ? texts : std::vector<std::string>();
+  }
+
+  std::string cells() const {
+    const std::vector<std::string> written = texts();
+    std::string svg;
+    for (std::size_t i = 0; i < size_ * size_; ++i) {
+      const double value = values_[i];
+      if (!std::isfinite(value)) continue;
+      const double x = left_ + cell_ * static_cast<double>(i % size_);
+      const double y = top + cell_ * static_cast<double>(i / size_);
+      svg += swatch(x + 0.5, y + 0.5, cell_ - 1, cell_ - 1, value) +
+             fmt::format("<title>{}, {}: {}</title></rect>\n", escape(row_label(rows_, i / size_)),
+                         escape(row_label(rows_, i % size_)), exact(given_[i]));
+      if (!written.empty())
+        svg += text_at(x + cell_ / 2, y + cell_ / 2 + 4, "middle strong", written[i]);
+    }
+    return svg;
+  }
+
+  std::string legend(double y) const {
+    constexpr int steps = 9;
+    std::string svg;
+    for (int i = 0; i < steps; ++i) {
+      const double share =
+          both_ ? -1 + 2.0 * i / (steps - 1) : static_cast<double>(i) / (steps - 1);
+      svg += swatch(left_ + 16.0 * i, y, 16, 8, share * full_) + "</rect>\n";
+    }
+    svg += text_at(left_, y + 24, "start", both_ ? fmt::format("\u2212{:.3g}", full_) : "0");
+    if (both_) svg += text_at(left_ + 8.0 * steps, y + 24, "middle", "0");
+    return svg + text_at(left_ + 16.0 * steps, y + 24, "end", fmt::format("{:.3g}", full_));
+  }
+
+  const Labels& rows_;
+  std::size_t size_;
+  std::span<const double> given_;
+  std::vector<double> values_;
+  bool both_ = false;
+  double full_ = 0;  // 0: nothing to draw
+  double left_ = 0;
+  double cell_ = 0;
+};
+
 }  // namespace
 
 std::string line_chart(std::string_view label, std::string_view x_label,
@@ -254,7 +381,7 @@ std::string line_chart(std::string_view label, std::string_view x_label,
   return svg + "</svg>\n";
 }
 
-std::string dot_chart(std::string_view label, std::span<const double> given,
+std::string dot_chart(std::string_view label, const Labels& rows, std::span<const double> given,
                       std::span<const double> given_lower, std::span<const double> given_upper) {
   constexpr double row = 24;
   const std::vector<double> values = drawable(given);
@@ -268,23 +395,24 @@ std::string dot_chart(std::string_view label, std::span<const double> given,
   if (!range) return "";
   const Range domain = padded(widened(with_zero(*range)), 0.04);
   const double bottom = margin_top + row * static_cast<double>(values.size());
-  const Scale x{domain, {margin_left, width - margin_right}};
+  const double left = std::max(40.0, labels_width(rows) + 12);
+  const Scale x{domain, {left, width - margin_right}};
   std::string svg = open_svg(label, width, bottom + margin_bottom - 14);
   const std::vector<Tick> ticks = linear_ticks(domain, 5);
   for (const Tick& tick : ticks)
     svg += line_between(x(tick.value), margin_top, x(tick.value), bottom,
                         tick.value == 0 ? "zero" : "grid");
-  svg += x_axis(x, ticks, bottom, "");
+  svg += x_axis(x, ticks, bottom, "", left);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double y = margin_top + row * (static_cast<double>(i) + 0.5);
-    svg += text_at(margin_left - 8, y + 4, "end", std::to_string(i + 1));
+    svg += text_at(left - 8, y + 4, "end", shortened(row_label(rows, i)));
     if (intervals && std::isfinite(lower[i]) && std::isfinite(upper[i]))
       svg += line_between(x(lower[i]), y, x(upper[i]), y, "interval");
     if (!std::isfinite(values[i])) continue;
     svg += fmt::format(
         "<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\"><title>{}: "
         "{}</title></circle>\n",
-        x(values[i]), y, i + 1, exact(given[i]));
+        x(values[i]), y, escape(row_label(rows, i)), exact(given[i]));
   }
   return svg + "</svg>\n";
 }
@@ -317,61 +445,9 @@ std::string bar_chart(std::string_view label, std::span<const double> given) {
   return svg + x_axis(x, index_ticks(values.size()), bottom, "") + "</svg>\n";
 }
 
-std::string heat_map(std::string_view label, std::size_t size, std::span<const double> given,
-                     std::optional<double> limit) {
-  constexpr std::size_t most_texts = 8;
-  constexpr double left = 30;
-  constexpr double top = 24;
-  const std::vector<double> values = drawable(given);
-  const std::optional<Range> range = finite_range(values);
-  if (!range) return "";
-  const double full =
-      limit ? *limit : std::max({std::abs(range->low), std::abs(range->high), 1e-290});
-  const double cell = std::clamp(340.0 / static_cast<double>(size), 5.0, 54.0);
-  const double side = cell * static_cast<double>(size);
-  const double w = std::max(left + side + 8, 250.0);
-  std::string svg = open_svg(label, w, top + side + 44);
-  const std::size_t every = size <= 16 ? 1 : (size + 7) / 8;
-  for (std::size_t i = 0; i < size; i += every) {
-    const double centre = cell * (static_cast<double>(i) + 0.5);
-    svg += text_at(left + centre, top - 8, "middle", std::to_string(i + 1));
-    svg += text_at(left - 7, top + centre + 4, "end", std::to_string(i + 1));
-  }
-  // Never so dark that the numbers on it cannot be read.
-  const auto strength = [&](double value) {
-    return 0.04 + 0.71 * std::min(1.0, std::abs(value) / full);
-  };
-  const auto swatch = [&](double x, double y, double w_, double h_, double value) {
-    return fmt::format(
-        "<rect class=\"{}\" fill-opacity=\"{:.2f}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-        "height=\"{:.1f}\">",
-        value < 0 ? "cool" : "warm", strength(value), x, y, w_, h_);
-  };
-  for (std::size_t r = 0; r < size; ++r) {
-    for (std::size_t c = 0; c < size; ++c) {
-      const double value = values[r * size + c];
-      if (!std::isfinite(value)) continue;
-      const double x = left + cell * static_cast<double>(c);
-      const double y = top + cell * static_cast<double>(r);
-      svg += swatch(x + 0.5, y + 0.5, cell - 1, cell - 1, value) +
-             fmt::format("<title>row {}, column {}: {}</title></rect>\n", r + 1, c + 1,
-                         exact(given[r * size + c]));
-      if (size <= most_texts)
-        svg += text_at(x + cell / 2, y + cell / 2 + 4, "middle strong",
-                       value == 0 ? "0" : with_minus(fmt::format("{:.2g}", value)));
-    }
-  }
-  const bool both = range->low < 0;
-  const double y = top + side + 14;
-  constexpr int steps = 9;
-  for (int i = 0; i < steps; ++i) {
-    const double share = both ? -1 + 2.0 * i / (steps - 1) : static_cast<double>(i) / (steps - 1);
-    svg += swatch(left + 16.0 * i, y, 16, 8, share * full) + "</rect>\n";
-  }
-  svg += text_at(left, y + 24, "start", both ? fmt::format("\u2212{:.3g}", full) : "0");
-  if (both) svg += text_at(left + 8.0 * steps, y + 24, "middle", "0");
-  return svg + text_at(left + 16.0 * steps, y + 24, "end", fmt::format("{:.3g}", full)) +
-         "</svg>\n";
+std::string heat_map(std::string_view label, const Labels& rows, std::size_t size,
+                     std::span<const double> values, std::optional<double> limit) {
+  return HeatMap(rows, size, values, limit).draw(label);
 }
 
 }  // namespace starfold::page

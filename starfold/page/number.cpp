@@ -38,7 +38,7 @@ std::string exact(double value) {
   return fmt::format("{}", value);
 }
 
-NumberFormat format_for(std::span<const double> values) {
+NumberFormat format_for(std::span<const double> values, bool matrix) {
   double largest = 0;
   double smallest = HUGE_VAL;
   bool all_whole = true;
@@ -47,9 +47,9 @@ NumberFormat format_for(std::span<const double> values) {
     all_whole = all_whole && whole(value);
     largest = std::max(largest, std::abs(value));
   }
-  // What is beyond the precision of the largest is rounding and need not be seen.
+  const double hidden = matrix ? 1e-13 * largest : 0;
   for (const double value : values) {
-    if (std::isfinite(value) && std::abs(value) > 1e-13 * largest)
+    if (std::isfinite(value) && std::abs(value) > hidden)
       smallest = std::min(smallest, std::abs(value));
   }
   if (all_whole) return {NumberFormat::Style::whole, 0};

@@ -16,7 +16,8 @@ struct NumberFormat {
   int decimals = 0;
 };
 // Whole numbers as such; else six significant digits of the largest, unless that hides a small one.
-NumberFormat format_for(std::span<const double> values);
+// In a matrix, what is beyond the precision of its largest entry is rounding and may be hidden.
+NumberFormat format_for(std::span<const double> values, bool matrix = false);
 std::string shown(double value, const NumberFormat& format);
 std::string shown(double value);
 

@@ -204,8 +204,9 @@ std::string report_html(const RunReport& report, const CompiledProgram& program)
   document.kind = "report of a run";
   document.title = path.substr(path.find_last_of('/') + 1);
   document.lead = lead(report, plan) + figures(report, plan);
-  document.sections.push_back(
-      {"results", "Results", results_html(plan, sources, report.results.outputs)});
+  document.sections.push_back({"results", "Results",
+                               results_html(plan, sources, report.results.outputs,
+                                            axis_names(plan.program, report.columns))});
   const std::string progress = traces(report, plan);
   if (progress.find("<article") != std::string::npos)
     document.sections.push_back({"progress", "Progress", progress});

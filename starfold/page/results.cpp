@@ -51,6 +51,29 @@ std::string left_out(std::size_t shown, std::size_t all, const char* what) {
       grouped(static_cast<std::int64_t>(all)), what);
 }
 
+// An output with what is known about it.
+struct Entry {
+  std::string name;
+  const Tensor& value;
+  Labels rows;     // names of its last axis but one, or of a vector's only axis
+  Labels columns;  // of a matrix's last axis
+  std::optional<Interval> interval;
+};
+
+// The names along an axis, when they are known and as many as its extent.
+Labels labels_for(const Dim& dim, std::int64_t extent, const AxisNames& axes) {
+  const auto variable = dim.size.as_variable();
+  const auto found = variable ? axes.find(*variable) : axes.end();
+  const bool fits =
+      found != axes.end() && static_cast<std::int64_t>(found->second.size()) == extent;
+  return fits ? found->second : Labels();
+}
+
+std::string index_html(const Labels& labels, std::size_t i) {
+  return fmt::format("<span class=\"index\">{}</span>",
+                     i < labels.size() ? escape(labels[i]) : std::to_string(i + 1));
+}
+
 // A column of a table of vectors.
 struct Column {
   std::string title;  // HTML
@@ -58,7 +81,7 @@ struct Column {
   const Tensor* value = nullptr;
 };
 
-std::string vectors_table(const std::string& label, const std::vector<Column>& columns) {
+std::string vectors_table(const Entry& entry, const std::vector<Column>& columns) {
   const std::size_t all = columns.front().value->data.size();
   const std::size_t rows = std::min(all, most_rows);
   std::vector<Cell> head = {{"", true}};
@@ -69,7 +92,7 @@ std::string vectors_table(const std::string& label, const std::vector<Column>& c
   }
   std::vector<std::vector<Cell>> body;
   for (std::size_t i = 0; i < rows; ++i) {
-    std::vector<Cell> row = {{fmt::format("<span class=\"index\">{}</span>", i + 1), true}};
+    std::vector<Cell> row = {{index_html(entry.rows, i), entry.rows.empty()}};
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const double value = columns[c].value->data[i];
       row.push_back({columns[c].name.empty() ? shown(value, formats[c])
@@ -78,31 +101,34 @@ std::string vectors_table(const std::string& label, const std::vector<Column>& c
     }
     body.push_back(std::move(row));
   }
-  return table(label, head, body) + left_out(rows, all, "rows");
+  return table(entry.name, head, body) + left_out(rows, all, "rows");
 }
 
 // Rows and columns `begin` onwards of a tensor's data.
-std::string matrix_table(const std::string& name, const Tensor& value, std::size_t begin,
-                         std::size_t rows, std::size_t columns) {
+std::string matrix_table(const Entry& entry, std::size_t begin, std::size_t rows,
+                         std::size_t columns) {
+  const Tensor& value = entry.value;
   const std::size_t shown_rows = std::min(rows, most_rows);
   const std::size_t shown_columns = std::min(columns, most_columns);
-  const NumberFormat format = format_for({value.data.data() + begin, rows * columns});
+  const NumberFormat format = format_for({value.data.data() + begin, rows * columns}, true);
   std::vector<Cell> head = {{""}};
-  for (std::size_t c = 0; c < shown_columns; ++c) head.push_back({std::to_string(c + 1), true});
+  for (std::size_t c = 0; c < shown_columns; ++c)
+    head.push_back({index_html(entry.columns, c), true});
   std::vector<std::vector<Cell>> body;
   for (std::size_t r = 0; r < shown_rows; ++r) {
-    std::vector<Cell> row = {{fmt::format("<span class=\"index\">{}</span>", r + 1), true}};
+    std::vector<Cell> row = {{index_html(entry.rows, r), entry.rows.empty()}};
     for (std::size_t c = 0; c < shown_columns; ++c) {
       const std::size_t index = begin + r * columns + c;
-      row.push_back({datum(value.data[index], format, name, index), true});
+      row.push_back({datum(value.data[index], format, entry.name, index), true});
     }
     body.push_back(std::move(row));
   }
-  return table(name, head, body) + left_out(shown_rows, rows, "rows") +
+  return table(entry.name, head, body) + left_out(shown_rows, rows, "rows") +
          left_out(shown_columns, columns, "columns");
 }
 
-std::string table_of(const std::string& name, const Tensor& value) {
+std::string table_of(const Entry& entry) {
+  const Tensor& value = entry.value;
   if (value.data.empty()) return "<p class=\"note\">empty</p>\n";
   const auto columns = static_cast<std::size_t>(value.shape.back());
   const auto rows = static_cast<std::size_t>(value.shape[value.rank() - 2]);
@@ -111,7 +137,7 @@ std::string table_of(const std::string& name, const Tensor& value) {
   std::string html;
   for (std::size_t slab = 0; slab < std::min(slabs, most_slabs); ++slab) {
     if (slabs > 1) html += fmt::format("<h4>slice {} of {}</h4>", slab + 1, slabs);
-    html += matrix_table(name, value, slab * rows * columns, rows, columns);
+    html += matrix_table(entry, slab * rows * columns, rows, columns);
   }
   return html + left_out(most_slabs, slabs, "slices");
 }
@@ -122,17 +148,19 @@ std::string figure(const std::string& svg, const std::string& caption) {
              : fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", svg, caption);
 }
 
-std::string picture(const std::string& name, const Tensor& value,
-                    const std::optional<Interval>& interval) {
+std::string picture(const Entry& entry) {
+  const std::string& name = entry.name;
+  const Tensor& value = entry.value;
   const std::vector<double>& data = value.data;
-  switch (picture_for(value, interval.has_value())) {
+  switch (picture_for(value, entry.interval.has_value())) {
     case PictureKind::none:
       return "";
     case PictureKind::dots:
-      if (interval)
-        return figure(dot_chart(name, data, interval->lower.data, interval->upper.data),
+      if (entry.interval)
+        return figure(dot_chart(name, entry.rows, data, entry.interval->lower.data,
+                                entry.interval->upper.data),
                       "Each entry with its interval.");
-      return figure(dot_chart(name, data), "One dot per entry.");
+      return figure(dot_chart(name, entry.rows, data), "One dot per entry.");
     case PictureKind::bars:
       return figure(bar_chart(name, data), "One bar per entry.");
     case PictureKind::scree:
@@ -146,21 +174,25 @@ std::string picture(const std::string& name, const Tensor& value,
       for (std::size_t i = 0; i < data.size(); ++i) series[i % columns].values.push_back(data[i]);
       std::string keys;
       for (std::size_t c = 0; c < columns; ++c)
-        keys += fmt::format("<span class=\"key s{}\">column {}</span> ", c % 6, c + 1);
+        keys += fmt::format(
+            "<span class=\"key s{}\">{}</span> ", c % 6,
+            c < entry.columns.size() ? escape(entry.columns[c]) : fmt::format("column {}", c + 1));
       return figure(line_chart(name, "row", series), keys);
     }
     case PictureKind::heat_map:
-      return figure(heat_map(name, static_cast<std::size_t>(value.shape[0]), data),
+      return figure(heat_map(name, entry.rows, static_cast<std::size_t>(value.shape[0]), data),
                     "Warm above zero, cool below.");
     case PictureKind::correlation:
-      return figure(heat_map(name, static_cast<std::size_t>(value.shape[0]), data, 1.0),
+      return figure(heat_map(name, entry.rows, static_cast<std::size_t>(value.shape[0]), data, 1.0),
                     "Warm: together; cool: opposed.");
   }
   return "";
 }
 
-std::string scalar_tile(const std::string& name, const Tensor& value,
-                        const std::optional<Interval>& interval, const Outputs& outputs) {
+std::string scalar_tile(const Entry& entry, const Outputs& outputs) {
+  const std::string& name = entry.name;
+  const Tensor& value = entry.value;
+  const std::optional<Interval>& interval = entry.interval;
   std::string html =
       fmt::format("<div data-output=\"{}\"><dt><code>{}</code></dt><dd>{}</dd>", escape(name),
                   escape(name), datum(value.item(), format_for(value.data), name, 0));
@@ -186,10 +218,12 @@ std::string numbers(const std::string& html, const Tensor& value) {
          (open ? html : "<details><summary>Numbers</summary>" + html + "</details>") + "</div>";
 }
 
-std::string result(const std::string& name, const Tensor& value, const Outputs& outputs,
-                   const std::optional<Interval>& interval) {
-  std::string html = picture(name, value, interval);
-  if (value.rank() != 1) return html + numbers(table_of(name, value), value);
+std::string result(const Entry& entry, const Outputs& outputs) {
+  const std::string& name = entry.name;
+  const Tensor& value = entry.value;
+  const std::optional<Interval>& interval = entry.interval;
+  const std::string html = picture(entry);
+  if (value.rank() != 1) return html + numbers(table_of(entry), value);
   std::vector<Column> columns = {{code(name), name, &value}};
   if (interval) {
     for (const std::string& companion : interval->from)
@@ -199,7 +233,7 @@ std::string result(const std::string& name, const Tensor& value, const Outputs& 
       columns.push_back({"upper", "", &interval->upper});
     }
   }
-  std::string rows = vectors_table(name, columns);
+  std::string rows = vectors_table(entry, columns);
   if (interval && interval->from.size() == 1)
     rows += fmt::format("<p class=\"note\">From lower to upper: {} \u00b1 1.96 {}.</p>", code(name),
                         code(interval->from.front()));
@@ -249,7 +283,24 @@ PictureKind picture_for(const Tensor& value, bool interval) {
   return data.size() > 40 ? PictureKind::curve : PictureKind::dots;
 }
 
-std::string results_html(const Plan& plan, const SourceMap& sources, const Outputs& outputs) {
+AxisNames axis_names(const ir::Program& program,
+                     const std::map<std::string, std::vector<std::string>>& columns) {
+  AxisNames names;
+  std::set<std::string> disputed;
+  for (const ir::Input& input : program.inputs) {
+    const auto own = columns.find(input.name);
+    if (own == columns.end() || input.type.rank() != 2 || !input.type.federated()) continue;
+    const auto variable = input.type.dims[1 - *input.type.record_axis()].size.as_variable();
+    if (!variable) continue;
+    const auto [known, fresh] = names.emplace(*variable, own->second);
+    if (!fresh && known->second != own->second) disputed.insert(known->first);
+  }
+  for (const std::string& size : disputed) names.erase(size);
+  return names;
+}
+
+std::string results_html(const Plan& plan, const SourceMap& sources, const Outputs& outputs,
+                         const AxisNames& axes) {
   std::set<std::string> companions;
   for (const auto& [name, value] : outputs) {
     if (const std::optional<Interval> interval = interval_of(outputs, name))
@@ -260,13 +311,17 @@ std::string results_html(const Plan& plan, const SourceMap& sources, const Outpu
   for (const ir::Output& output : plan.program.outputs) {
     const auto found = outputs.find(output.name);
     if (found == outputs.end() || companions.count(output.name) != 0) continue;
-    const Tensor& value = found->second;
-    const std::optional<Interval> interval = interval_of(outputs, output.name);
-    if (value.rank() == 0) {
+    const Type& type = plan.program.graph[output.node].type();
+    Entry entry{output.name, found->second, {}, {}, interval_of(outputs, output.name)};
+    const std::size_t rank = entry.value.rank();
+    const std::size_t row_axis = rank == 1 ? 0 : rank - 2;
+    if (rank > 0) entry.rows = labels_for(type.dims[row_axis], entry.value.shape[row_axis], axes);
+    if (rank > 1) entry.columns = labels_for(type.dims[rank - 1], entry.value.shape.back(), axes);
+    if (rank == 0) {
       // Numbers that follow each other share a row.
       html += tiles ? "" : "<dl class=\"tiles\">\n";
       tiles = true;
-      html += scalar_tile(output.name, value, interval, outputs);
+      html += scalar_tile(entry, outputs);
       continue;
     }
     html += tiles ? "</dl>\n" : "";
@@ -274,9 +329,8 @@ std::string results_html(const Plan& plan, const SourceMap& sources, const Outpu
     html += fmt::format(
         "<article class=\"result\" data-output=\"{}\"><h3>{} {} <span class=\"often\">{}, line "
         "{}</span></h3>\n<div class=\"pair\">{}</div></article>\n",
-        escape(output.name), code(output.name), type_tag(plan.program.graph[output.node].type()),
-        shape_text(value), line_link(sources, output.span),
-        result(output.name, value, outputs, interval));
+        escape(output.name), code(output.name), type_tag(type), shape_text(entry.value),
+        line_link(sources, output.span), result(entry, outputs));
   }
   return html + (tiles ? "</dl>\n" : "");
 }

@@ -35,7 +35,13 @@ struct Interval {
 };
 std::optional<Interval> interval_of(const Outputs& outputs, const std::string& name);
 
+// What the entries along a size variable are called: the columns of the inputs that have this size.
+using AxisNames = std::map<std::string, std::vector<std::string>, std::less<>>;
+AxisNames axis_names(const ir::Program& program,
+                     const std::map<std::string, std::vector<std::string>>& columns);
+
 // All outputs in the order of the program.
-std::string results_html(const Plan& plan, const SourceMap& sources, const Outputs& outputs);
+std::string results_html(const Plan& plan, const SourceMap& sources, const Outputs& outputs,
+                         const AxisNames& axes);
 
 }  // namespace starfold::page

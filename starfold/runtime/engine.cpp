@@ -194,11 +194,15 @@ class Engine::Impl {
       cuts_.emplace(record_set, Cut(count, options.block_records));
     }
     inputs_.resize(program().inputs.size());
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const ir::Input& input = program().inputs[i];
-      if (!input.type.federated()) continue;
-      inputs_[i] = in_column_blocks(client.arrays.at(input.name), *input.type.record_axis(),
-                                    cut_of(input.type.record_set()));
+    for (const Round* round : rounds_of(plan())) {
+      for (const NodeId id : round->encoders) {
+        const ir::Node& node = program().graph[id];
+        if (node.kind != ir::Kind::input || inputs_[node.index].size() > 0) continue;
+        const ir::Input& input = program().inputs[node.index];
+        inputs_[node.index] =
+            in_column_blocks(client.arrays.at(input.name), *input.type.record_axis(),
+                             cut_of(input.type.record_set()));
+      }
     }
   }
 

@@ -290,3 +290,17 @@ def test_report_of_a_reference_run(reported, open_page):
     page = open_page(out / "report.html")
     assert "pooled records" in page.locator(".lead").inner_text()
     check_looks(page)
+
+
+def test_entries_are_called_like_the_columns(starfold, open_page, tmp_path):
+    for client in "ab":
+        (tmp_path / f"{client}.csv").write_text("age,bmi,<i>\n1,2,3\n4,5,7\n5,5,6\n")
+    (tmp_path / "p.fold").write_text("input x : [*, p]\noutput m = mean[*](x)\noutput c = x' @ x\n")
+    result = starfold("run", tmp_path / "p.fold", "--client", f"a={tmp_path}/a.csv", "--client", f"b={tmp_path}/b.csv",
+                      "--bind", "x=*", "--out", tmp_path / "out")
+    assert result.code == 0, result.err
+    page = open_page(tmp_path / "out" / "report.html")
+    assert page.locator("[data-output=m] tbody td:first-child").all_inner_texts() == ["age", "bmi", "<i>"]
+    assert page.locator("[data-output=c] thead th").all_inner_texts() == ["", "age", "bmi", "<i>"]
+    assert "bmi" in page.locator("[data-output=m] svg text").all_text_contents()
+    check_looks(page)

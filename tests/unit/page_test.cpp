@@ -151,6 +151,16 @@ TEST(Page, IntervalsComeFromTheirCompanions) {
             (std::vector<std::string>{"b_lower", "b_upper"}));
 }
 
+TEST(Page, AxesAreCalledLikeTheColumns) {
+  const auto program = compiled(
+      "input x : [*, p]\ninput z : [*, q]\ninput u : [*, q]\n"
+      "output a = sum[*](x)\noutput b = sum[*](z + u)\n");
+  const page::AxisNames names =
+      page::axis_names(program->plan->program,
+                       {{"x", {"age", "bmi"}}, {"z", {"one", "two"}}, {"u", {"one", "three"}}});
+  EXPECT_EQ(names, (page::AxisNames{{"p", {"age", "bmi"}}}));
+}
+
 TEST(Page, ChartsTakeAnyNumbers) {
   const double inf = HUGE_VAL;
   const double nan = std::nan("");
@@ -165,9 +175,9 @@ TEST(Page, ChartsTakeAnyNumbers) {
                                         std::vector<double>(10000, 2.5),
                                         {5e-324, 1e-320}}) {
     for (const std::string& svg :
-         {page::line_chart("l", "x", {{"s", values}}), page::dot_chart("d", values),
-          page::dot_chart("d", values, values, values), page::bar_chart("b", values),
-          values.size() == 2 ? page::heat_map("h", 1, values) : ""}) {
+         {page::line_chart("l", "x", {{"s", values}}), page::dot_chart("d", {}, values),
+          page::dot_chart("d", {"only one"}, values, values, values), page::bar_chart("b", values),
+          values.size() == 2 ? page::heat_map("h", {}, 1, values) : ""}) {
       const std::string numbers = std::regex_replace(svg, std::regex("<title>[^<]*</title>"), "");
       EXPECT_EQ(numbers.find("nan"), std::string::npos) << numbers;
       EXPECT_EQ(numbers.find("inf"), std::string::npos) << numbers;
