@@ -14,5 +14,6 @@
 #include "starfold/federation/program.h"       // compile_program: text to plan
 #include "starfold/ops/op.h"                   // Signature: the operations, and how to add your own
 #include "starfold/plan/explain.h"             // what leaves each client, as text, JSON, graph, page
+#include "starfold/plan/factorization.h"       // factor, realize, compose: plans as factorizations
 #include "starfold/plan/plan.h"                // Plan: rounds of encode, merge, decode
 #include "starfold/runtime/reference.h"        // evaluate_reference: the definition

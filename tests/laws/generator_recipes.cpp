@@ -98,7 +98,8 @@ std::optional<Written> ExpressionWriter::aggregation(Scope& scope, const Op& op,
     dims.insert(dims.begin() + at, {std::move(dim), true});
   };
   if (star) insert(Dim::record(random_.pick(sets)));
-  const int ordinary = star ? (random_.chance(25) ? 1 : 0) : random_.between(1, 2);
+  const int more = random_.chance(star ? 25 : 50) && !options_.base ? 1 : 0;
+  const int ordinary = (star ? 0 : 1) + more;
   for (int i = 0; i < ordinary && dims.size() < 4; ++i) insert(Dim::of(random_size(scope)));
   Type of;
   std::vector<std::int64_t> axes;
