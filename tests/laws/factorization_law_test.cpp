@@ -168,6 +168,8 @@ TEST(Laws, OneRoundFactorization) {
   check_law("Laws.OneRoundFactorization", options, 1500, one_round_factorization);
 }
 
+}  // namespace
+
 // thm:iterative-shared-state-factorization: every round of an iterative program is psi_t of the
 // merged phi_t, given the shared state that the round begins with.
 Verdict iterative_factorization(const Case& c) {
@@ -202,6 +204,8 @@ Verdict iterative_factorization(const Case& c) {
   }
   return std::nullopt;
 }
+
+namespace {
 
 TEST(Laws, IterativeFactorization) {
   check_law("Laws.IterativeFactorization", {}, 1000, iterative_factorization);

@@ -42,7 +42,9 @@ class ProgramWriter {
       : random_(random),
         options_(options),
         next_name_(options.first_name),
-        writer_(random, options_, next_name_) {}
+        writer_(random, options_, next_name_) {
+    options_.depth = random.between(2, options.depth);
+  }
 
   GeneratedProgram run() {
     declarations();

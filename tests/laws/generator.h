@@ -22,8 +22,8 @@ struct GeneratorOptions {
   bool loops = true;       // states, loops, traces
   bool functions = true;   // functions and a module
   bool one_round = false;  // per-record expressions depend on no fold
-  int statements = 6;      // about how many
-  int depth = 4;           // of expressions
+  int statements = 6;      // at most about so many
+  int depth = 4;           // of expressions, at most
   int first_name = 1;      // names are numbered from here
 };
 

@@ -199,6 +199,10 @@ std::optional<Written> ExpressionWriter::write(Scope& scope, const Want& want) {
       // The rows that carry most programs come up more often than one row in a hundred.
       static const std::vector<std::string> common = {"+", "-", "*", "sum", "@", "@", "permute"};
       const Op* op = random_.pick(rows).get();
+      const std::size_t standard = Signature::standard().ops().size();
+      if (rows.size() > standard && random_.chance(30)) {
+        op = rows[standard + static_cast<std::size_t>(random_.below(static_cast<int>(rows.size() - standard)))].get();
+      }
       if (random_.chance(35)) {
         const std::string& name = random_.pick(common);
         op = options_.signature->find(name, name == "sum" || name == "permute" ? 1 : 2,
@@ -348,6 +352,10 @@ std::optional<Written> ExpressionWriter::shared_leaf(Scope& scope, const Want& w
       Facts facts{static_cast<double>(least(scope, dim)), static_cast<double>(most(scope, dim)), 0,
                   0};
       return Written{name, 10, Type::scalar(), facts, 0};
+    }
+    if (options_.special && random_.chance(8)) {
+      const std::string text = random_.pick(std::vector<std::string>{"nan", "inf", "-inf"});
+      return Written{text, text[0] == '-' ? 7 : 10, Type::scalar(), {0, 0, 0, 0}, 0};
     }
     if (!want.exact && random_.chance(5))
       return Written{"pi", 10, Type::scalar(), {3, 4, 0, -1}, 0};

@@ -104,12 +104,15 @@ std::optional<Written> ExpressionWriter::aggregation(Scope& scope, const Op& op,
   Type of;
   std::vector<std::int64_t> axes;
   std::int64_t count = 1;
+  std::int64_t fewest = 1;
   for (const auto& [dim, folded] : dims) {
     if (folded) axes.push_back(static_cast<std::int64_t>(of.rank()));
     if (folded) count *= most(scope, dim);
+    if (folded && !dim.star) fewest *= least(scope, dim);
     of.dims.push_back(dim);
   }
   if (axes.empty() || !small(scope, of)) return std::nullopt;
+  if ((op.name == "var" || op.name == "std") && !star && fewest < 2) return std::nullopt;
   const bool every = axes.size() == of.rank() && !of.federated() && random_.chance(60);
   random_.shuffle(axes);
 

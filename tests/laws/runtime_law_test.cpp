@@ -9,6 +9,8 @@
 namespace starfold::laws {
 namespace {
 
+}  // namespace
+
 // The answer of a federation is the answer on the virtual global tensors, and what was promised
 // about its range holds.
 Verdict engine_equals_reference(const Case& c) {
@@ -17,6 +19,8 @@ Verdict engine_equals_reference(const Case& c) {
   const Outcome reference = run_reference(c, *program.program);
   return compare(run_engine(c, *program.program), reference, rounding);
 }
+
+namespace {
 
 TEST(Laws, EngineEqualsReference) {
   check_law("Laws.EngineEqualsReference", {}, 2000, engine_equals_reference);
