@@ -15,10 +15,28 @@ find_library(STARFOLD_ZLIB z REQUIRED)
 find_library(STARFOLD_OPENBLAS openblas
              PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial NO_DEFAULT_PATH)
 find_library(STARFOLD_OPENBLAS openblas REQUIRED)
-find_library(STARFOLD_LAPACKE lapacke REQUIRED)
+# The static LAPACKE: a few functions of it, over OpenBLAS's own LAPACK. The shared one brings the reference LAPACK along,
+# and resolving their symbols was most of the time a short command took.
+find_library(STARFOLD_LAPACKE NAMES liblapacke.a lapacke REQUIRED)
 
 add_library(starfold_dependencies INTERFACE)
 target_link_libraries(starfold_dependencies INTERFACE
   Threads::Threads fmt::fmt nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
   Boost::headers hwy::hwy hwy::hwy_contrib OpenSSL::Crypto
   ${STARFOLD_MINIZIP} ${STARFOLD_ZLIB} ${STARFOLD_LAPACKE} ${STARFOLD_OPENBLAS})
+
+# DuckDB is loaded when a table is first opened, never linked: only its header is needed here. The library is
+# installed beside the command, where starfold/data/duckdb_library.cpp looks for it.
+set(duckdb_folder ${CMAKE_SOURCE_DIR}/build/deps/duckdb)
+if(NOT EXISTS ${duckdb_folder}/duckdb.h)
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-duckdb COMMAND_ERROR_IS_FATAL ANY)
+endif()
+add_library(starfold_duckdb INTERFACE)
+target_include_directories(starfold_duckdb SYSTEM INTERFACE ${duckdb_folder})
+target_link_libraries(starfold_duckdb INTERFACE ${CMAKE_DL_LIBS})
+file(GLOB duckdb_files ${duckdb_folder}/libduckdb.so ${duckdb_folder}/*.duckdb_extension)
+foreach(file IN LISTS duckdb_files)
+  file(REAL_PATH ${file} real_file)  # a DuckDB of the system is a link here
+  get_filename_component(name ${file} NAME)
+  install(FILES ${real_file} DESTINATION lib/starfold RENAME ${name})
+endforeach()

@@ -59,7 +59,8 @@ class HeaderReader {
 
   std::string quoted_after(std::string_view key) const {
     const std::string_view rest = after(key);
-    if (rest.empty() || rest[0] != '\'') throw RunError(what_ + ": it holds structured records, not numbers");
+    if (rest.empty() || rest[0] != '\'')
+      throw RunError(what_ + ": it holds structured records, not numbers");
     const std::size_t close = rest.find('\'', 1);
     if (close == std::string_view::npos) fail();
     return std::string(rest.substr(1, close - 1));
@@ -95,10 +96,12 @@ void convert(std::string_view bytes, bool swap, std::vector<double>& out) {
 using Convert = void (*)(std::string_view, bool, std::vector<double>&);
 std::pair<Convert, std::size_t> converter(const std::string& type) {
   static const std::map<std::string, std::pair<Convert, std::size_t>, std::less<>> table = {
-      {"f8", {convert<double>, 8}},        {"f4", {convert<float>, 4}},         {"i1", {convert<std::int8_t>, 1}},
-      {"i2", {convert<std::int16_t>, 2}},  {"i4", {convert<std::int32_t>, 4}},  {"i8", {convert<std::int64_t>, 8}},
-      {"u1", {convert<std::uint8_t>, 1}},  {"u2", {convert<std::uint16_t>, 2}}, {"u4", {convert<std::uint32_t>, 4}},
-      {"u8", {convert<std::uint64_t>, 8}}, {"b1", {convert<std::uint8_t>, 1}},
+      {"f8", {convert<double>, 8}},        {"f4", {convert<float>, 4}},
+      {"i1", {convert<std::int8_t>, 1}},   {"i2", {convert<std::int16_t>, 2}},
+      {"i4", {convert<std::int32_t>, 4}},  {"i8", {convert<std::int64_t>, 8}},
+      {"u1", {convert<std::uint8_t>, 1}},  {"u2", {convert<std::uint16_t>, 2}},
+      {"u4", {convert<std::uint32_t>, 4}}, {"u8", {convert<std::uint64_t>, 8}},
+      {"b1", {convert<std::uint8_t>, 1}},
   };
   const auto found = table.find(type.size() > 1 ? type.substr(1) : "");
   return found == table.end() ? std::pair<Convert, std::size_t>{nullptr, 0} : found->second;
@@ -133,8 +136,11 @@ std::string read_file(const std::string& path) {
 }  // namespace
 
 Tensor parse_npy(std::string_view bytes, const std::string& what) {
-  if (bytes.substr(0, magic.size()) != magic || bytes.size() < 10) throw RunError(what + ": not a NumPy array file");
-  const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
+  if (bytes.substr(0, magic.size()) != magic || bytes.size() < 10)
+    throw RunError(what + ": not a NumPy array file");
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
+  };
   const std::size_t major = byte(6);
   std::size_t length = byte(8) | byte(9) << 8U;
   std::size_t begin = 10;
@@ -147,11 +153,13 @@ Tensor parse_npy(std::string_view bytes, const std::string& what) {
   const Header header = HeaderReader(bytes.substr(begin, length), what).read();
   const auto [convert_to, width] = converter(header.type);
   if (convert_to == nullptr) {
-    throw RunError(fmt::format("{}: its element type '{}' is not a number type", what, header.type));
+    throw RunError(
+        fmt::format("{}: its element type '{}' is not a number type", what, header.type));
   }
   std::uint64_t count = 1;
   for (const std::int64_t extent : header.shape) {
-    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(extent), &count)) throw RunError(what + ": its shape is absurd");
+    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(extent), &count))
+      throw RunError(what + ": its shape is absurd");
   }
   const std::string_view data = bytes.substr(begin + length);
   if (count > data.size() / width) {
@@ -159,7 +167,8 @@ Tensor parse_npy(std::string_view bytes, const std::string& what) {
   }
   const bool big_endian = header.type[0] == '>';
   Tensor tensor(header.shape, std::vector<double>(count));
-  convert_to(data, big_endian == (std::endian::native == std::endian::little) && big_endian, tensor.data);
+  convert_to(data, big_endian == (std::endian::native == std::endian::little) && big_endian,
+             tensor.data);
   return header.fortran_order ? from_fortran(tensor) : tensor;
 }
 
@@ -170,18 +179,22 @@ std::map<std::string, Tensor> read_npz(const std::string& path) {
   const std::unique_ptr<void, int (*)(void*)> archive(unzOpen64(path.c_str()), unzClose);
   if (!archive) throw RunError(fmt::format("{}: not an archive of NumPy arrays", path));
   std::map<std::string, Tensor> arrays;
-  for (int status = unzGoToFirstFile(archive.get()); status == UNZ_OK; status = unzGoToNextFile(archive.get())) {
+  for (int status = unzGoToFirstFile(archive.get()); status == UNZ_OK;
+       status = unzGoToNextFile(archive.get())) {
     unz_file_info64 info;
     char name[512];
-    if (unzGetCurrentFileInfo64(archive.get(), &info, name, sizeof name, nullptr, 0, nullptr, 0) != UNZ_OK ||
+    if (unzGetCurrentFileInfo64(archive.get(), &info, name, sizeof name, nullptr, 0, nullptr, 0) !=
+            UNZ_OK ||
         unzOpenCurrentFile(archive.get()) != UNZ_OK) {
       throw RunError(fmt::format("{}: the archive is damaged", path));
     }
     std::string bytes;
     char buffer[1 << 16];
     int got = 0;
-    while ((got = unzReadCurrentFile(archive.get(), buffer, sizeof buffer)) > 0) bytes.append(buffer, static_cast<std::size_t>(got));
-    if (got < 0 || unzCloseCurrentFile(archive.get()) != UNZ_OK) throw RunError(fmt::format("{}: the archive is damaged", path));
+    while ((got = unzReadCurrentFile(archive.get(), buffer, sizeof buffer)) > 0)
+      bytes.append(buffer, static_cast<std::size_t>(got));
+    if (got < 0 || unzCloseCurrentFile(archive.get()) != UNZ_OK)
+      throw RunError(fmt::format("{}: the archive is damaged", path));
     std::string array = name;
     if (array.size() > 4 && array.ends_with(".npy")) array.resize(array.size() - 4);
     arrays.emplace(array, parse_npy(bytes, fmt::format("{}, array {}", path, array)));
@@ -192,7 +205,8 @@ std::map<std::string, Tensor> read_npz(const std::string& path) {
 std::string format_npy(const Tensor& tensor) {
   std::string shape;
   for (const std::int64_t extent : tensor.shape) shape += fmt::format("{},", extent);
-  std::string header = fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}), }}", shape);
+  std::string header =
+      fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}), }}", shape);
   const std::size_t unpadded = magic.size() + 4 + header.size() + 1;
   header.append((64 - unpadded % 64) % 64, ' ');
   header += '\n';
@@ -202,7 +216,8 @@ std::string format_npy(const Tensor& tensor) {
   bytes += static_cast<char>(header.size() & 0xFFU);
   bytes += static_cast<char>(header.size() >> 8U);
   bytes += header;
-  bytes.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size() * sizeof(double));
+  bytes.append(reinterpret_cast<const char*>(tensor.data.data()),
+               tensor.data.size() * sizeof(double));
   return bytes;
 }
 

@@ -1,33 +1,36 @@
-// A client's data before it meets a program: named arrays, each a column or more.
+// A client's data before it meets a program: named arrays, or a table.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "starfold/data/table.h"
 #include "starfold/ir/ir.h"
 #include "starfold/runtime/bind.h"
 
 namespace starfold {
 
-// Named arrays; a one-axis array is a column. `order` keeps the order of columns in the file.
+// Either a table, or named arrays, of which those with one axis are columns. `order` keeps the order
+// of columns.
 struct DataSource {
+  std::string client;
+  std::shared_ptr<const Table> table;
   std::map<std::string, Tensor> arrays;
   std::vector<std::string> order;
+
+  bool has_column(const std::string& name) const;
+  // The names as a message may show them.
+  std::string shown_columns() const;
 };
 
-// Which columns an input takes: `--bind x=age,bmi`, or every column not bound elsewhere (`x=*`).
-struct ColumnChoice {
-  std::vector<std::string> columns;
-  bool rest = false;
-};
-using ColumnBindings = std::map<std::string, ColumnChoice>;
+// Opens a table (see table.h), or reads .npz (arrays named like the inputs), .npy (the program's only
+// federated input), or a folder of .npy files named like the inputs. RunError names the client.
+DataSource open_source(const ir::Program& program, const std::string& client,
+                       const TableLocation& location, Tables& tables);
 
-// Reads .npz (arrays named like the inputs), .npy (the program's only federated input), or a folder of
-// .npy files named like the inputs. RunError names the client and the path.
-DataSource read_source(const ir::Program& program, const std::string& client, const std::string& path);
-
-// The arrays of a client's inputs. RunError names client, input and what is missing.
-Client bind_source(const ir::Program& program, const std::string& client, const DataSource& source, const ColumnBindings& bindings);
+// The inputs whose records clients hold.
+std::vector<std::string> federated_inputs(const ir::Program& program);
 
 }  // namespace starfold

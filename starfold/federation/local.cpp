@@ -44,7 +44,7 @@ RunReport run_local(const std::shared_ptr<const CompiledProgram>& program, std::
     names.push_back(client.name);
     report.clients.push_back({client.name, reported_records(program->plan->program, client), 0, 0});
   }
-  Coordinator coordinator(program, settings, std::move(names), options.optimize);
+  Coordinator coordinator(program, settings, std::move(names), options.optimize, options.stop);
   ProgramCache cache(*options.signature);
   EngineOptions engine;
   engine.block_records = options.block_records;

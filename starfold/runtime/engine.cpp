@@ -1,191 +1,390 @@
 #include "starfold/runtime/engine.h"
 
+#include <fmt/format.h>
+#include <hwy/aligned_allocator.h>
+
 #include <algorithm>
-#include <cmath>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <thread>
 
 #include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
-#include "starfold/runtime/compensated_sum.h"
+#include "starfold/runtime/engine_program.h"
+#include "starfold/runtime/engine_run.h"
 
 namespace starfold {
 namespace {
 
-using ir::Kind;
+using engine::BlockProgram;
+using engine::Frame;
+using engine::RoundProgram;
+using engine::SetProgram;
+using engine::Tables;
 using ir::NodeId;
 
-// Records first, first + count - 1 along an axis.
-Tensor slice_records(const Tensor& whole, std::size_t axis, std::int64_t first,
-                     std::int64_t count) {
-  std::int64_t outer = 1;
-  for (std::size_t k = 0; k < axis; ++k) outer *= whole.shape[k];
-  std::int64_t inner = 1;
-  for (std::size_t k = axis + 1; k < whole.rank(); ++k) inner *= whole.shape[k];
-  Tensor part;
-  part.shape = whole.shape;
-  part.shape[axis] = count;
-  part.data.clear();
-  part.data.reserve(static_cast<std::size_t>(element_count(part.shape)));
-  for (std::int64_t o = 0; o < outer; ++o) {
-    const auto begin = whole.data.begin() + (o * whole.shape[axis] + first) * inner;
-    part.data.insert(part.data.end(), begin, begin + count * inner);
-  }
-  return part;
-}
+// Aligned numbers, zero at first.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t size) { reserve(size); }
 
-// For each entry of a tensor of this shape, its place in the result of folding `axes`.
-std::vector<std::size_t> folded_places(const Shape& shape, const std::vector<std::int64_t>& axes) {
-  std::vector<std::size_t> places(1, 0);
-  std::size_t stride = 1;
-  for (std::size_t k = shape.size(); k-- > 0;) {
-    const bool folded =
-        std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(k)) != axes.end();
-    const auto extent = static_cast<std::size_t>(shape[k]);
-    std::vector<std::size_t> longer;
-    longer.reserve(places.size() * extent);
-    for (std::size_t i = 0; i < extent; ++i) {
-      for (const std::size_t place : places) longer.push_back(place + (folded ? 0 : i * stride));
+  // Keeps nothing of what was there when it grows.
+  void reserve(std::size_t size) {
+    if (size <= size_) return;
+    data_ = hwy::AllocateAligned<double>(size);
+    if (!data_) throw std::bad_alloc();
+    std::fill_n(data_.get(), size, 0.0);
+    size_ = size;
+  }
+  double* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  hwy::AlignedFreeUniquePtr<double[]> data_;
+  std::size_t size_ = 0;
+};
+
+// How the records of one set are cut. The cut depends on nothing but their number and the options, so
+// results do not depend on the number of threads.
+struct Cut {
+  std::size_t records = 0;
+  std::size_t block = 0;   // records per block
+  std::size_t stride = 0;  // from one column of a block to the next
+  std::size_t blocks = 0;
+  std::size_t chunk = 0;  // blocks per chunk
+  std::size_t chunks = 0;
+
+  Cut(std::int64_t count, std::int64_t block_records) {
+    records = static_cast<std::size_t>(count);
+    block = std::min(records, static_cast<std::size_t>(std::max<std::int64_t>(block_records, 1)));
+    if (records == 0) return;
+    stride = kernels::padded(block);
+    blocks = (records + block - 1) / block;
+    constexpr std::size_t most_chunks = 64;
+    constexpr std::size_t least_blocks = 8;
+    chunk = std::max(least_blocks, (blocks + most_chunks - 1) / most_chunks);
+    chunks = (blocks + chunk - 1) / chunk;
+  }
+  std::size_t length(std::size_t b) const { return std::min(block, records - b * block); }
+};
+
+// An input in column blocks: all columns of the first block, then those of the next.
+Buffer in_column_blocks(const Tensor& tensor, std::size_t axis, const Cut& cut) {
+  std::size_t outer = 1;
+  for (std::size_t k = 0; k < axis; ++k) outer *= static_cast<std::size_t>(tensor.shape[k]);
+  std::size_t inner = 1;
+  for (std::size_t k = axis + 1; k < tensor.rank(); ++k)
+    inner *= static_cast<std::size_t>(tensor.shape[k]);
+  const std::size_t cells = outer * inner;
+  Buffer result(cut.blocks * cells * cut.stride);
+  for (std::size_t b = 0; b < cut.blocks; ++b) {
+    double* to = result.data() + b * cells * cut.stride;
+    const std::size_t n = cut.length(b);
+    for (std::size_t o = 0; o < outer; ++o) {
+      const double* from = tensor.data.data() + (o * cut.records + b * cut.block) * inner;
+      // A few records at a time, so that what is read stays in the cache until all columns have it.
+      for (std::size_t first = 0; first < n; first += kernels::kPad) {
+        const std::size_t last = std::min(first + kernels::kPad, n);
+        for (std::size_t k = 0; k < inner; ++k) {
+          double* column = to + (o * inner + k) * cut.stride;
+          for (std::size_t i = first; i < last; ++i) column[i] = from[i * inner + k];
+        }
+      }
     }
-    places = std::move(longer);
-    if (!folded) stride *= extent;
   }
-  return places;
+  return result;
 }
 
-// Count, mean and squared deviations of a block, in two passes.
-MergeState fold_moments(const Tensor& block, const std::vector<std::int64_t>& axes,
-                        const Shape& result) {
-  MergeState state = zero(Monoid::moments, result);
-  const double n = static_cast<double>(block.count()) / static_cast<double>(element_count(result));
-  const std::vector<std::size_t> places = folded_places(block.shape, axes);
-  std::vector<CompensatedSum> sums(state[1].data.size());
-  for (std::size_t j = 0; j < places.size(); ++j) sums[places[j]].add(block.data[j]);
-  state[0].data[0] = n;
-  for (std::size_t i = 0; i < sums.size(); ++i) state[1].data[i] = sums[i].value() / n;
-  for (std::size_t j = 0; j < places.size(); ++j) {
-    const double deviation = block.data[j] - state[1].data[places[j]];
-    state[2].data[places[j]] += deviation * deviation;
+// Joins the states of chunks in a fixed tree, in whatever order they come: chunk 2i with 2i + 1, and
+// so on for the results.
+class MergeTree {
+ public:
+  MergeTree(const std::vector<Merge>& merges, std::size_t leaves)
+      : merges_(merges), widths_{leaves} {
+    while (widths_.back() > 1) widths_.push_back((widths_.back() + 1) / 2);
   }
-  return state;
-}
 
-MergeState fold_logsumexp(const Tensor& block, const std::vector<std::int64_t>& axes,
-                          const Shape& result) {
-  MergeState state = zero(Monoid::logsumexp, result);
-  const std::vector<std::size_t> places = folded_places(block.shape, axes);
-  for (std::size_t j = 0; j < places.size(); ++j) {
-    double& top = state[0].data[places[j]];
-    if (block.data[j] > top || std::isnan(block.data[j])) top = block.data[j];
+  void add(std::size_t leaf, std::vector<MergeState> states) {
+    const std::lock_guard lock(mutex_);
+    std::size_t index = leaf;
+    for (std::size_t level = 0; level + 1 < widths_.size(); ++level, index /= 2) {
+      const std::size_t sibling = index ^ 1;
+      if (sibling >= widths_[level]) continue;
+      const auto other = waiting_.find({level, sibling});
+      if (other == waiting_.end()) {
+        waiting_.emplace(std::pair(level, index), std::move(states));
+        return;
+      }
+      std::vector<MergeState> left = index < sibling ? std::move(states) : std::move(other->second);
+      const std::vector<MergeState> right =
+          index < sibling ? std::move(other->second) : std::move(states);
+      waiting_.erase(other);
+      for (std::size_t i = 0; i < merges_.size(); ++i) merge(merges_[i].monoid, left[i], right[i]);
+      states = std::move(left);
+    }
+    result_ = std::move(states);
   }
-  for (std::size_t j = 0; j < places.size(); ++j) {
-    const double top = state[0].data[places[j]];
-    const double x = block.data[j];
-    // An infinite maximum is the answer itself; x - top would be nan.
-    state[1].data[places[j]] += x == top && std::isinf(top) ? (top > 0 ? 1 : 0) : std::exp(x - top);
-  }
-  return state;
+
+  std::vector<MergeState> take() { return std::move(result_); }
+
+ private:
+  const std::vector<Merge>& merges_;
+  std::vector<std::size_t> widths_;  // nodes per level
+  std::mutex mutex_;
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<MergeState>> waiting_;
+  std::vector<MergeState> result_;
+};
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape == b.shape &&
+         std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(double)) == 0;
 }
 
 }  // namespace
 
+// ---- Encoders ----------------------------------------------------------------------------------
+
+class Encoders::Impl {
+ public:
+  Impl(std::shared_ptr<const Plan> p, SizeValues s)
+      : plan(std::move(p)), sizes(std::move(s)), rounds_(static_cast<std::size_t>(plan->rounds)) {}
+
+  const RoundProgram& program(const Round& round) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<const RoundProgram>& slot = rounds_.at(static_cast<std::size_t>(round.number));
+    if (!slot)
+      slot = std::make_unique<const RoundProgram>(engine::compile_round(*plan, round, sizes));
+    return *slot;
+  }
+
+  const std::shared_ptr<const Plan> plan;
+  const SizeValues sizes;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<const RoundProgram>> rounds_;
+};
+
+Encoders::Encoders(std::shared_ptr<const Plan> plan, SizeValues sizes)
+    : impl_(std::make_unique<Impl>(std::move(plan), std::move(sizes))) {}
+Encoders::~Encoders() = default;
+
+std::string Encoders::print(const Round& round) const {
+  std::string text;
+  for (const SetProgram& set : impl_->program(round).sets) {
+    text += fmt::format("block of *{}: {} scratch columns\n{}", set.record_set,
+                        set.first.scratch_columns, engine::print(*impl_->plan, set, set.first));
+    if (set.kept_columns == 0) continue;
+    text += fmt::format("again, with {} kept columns\n{}", set.kept_columns,
+                        engine::print(*impl_->plan, set, set.again));
+  }
+  return text;
+}
+
+// ---- Engine ------------------------------------------------------------------------------------
+
 class Engine::Impl {
  public:
-  Impl(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client& client,
-       EngineOptions options)
-      : plan_(std::move(plan)),
-        sizes_(std::move(sizes)),
-        arrays_(client.arrays),
-        records_(record_counts(plan_->program, client)),
-        options_(options) {}
+  Impl(std::shared_ptr<const Encoders> encoders, const Client& client, EngineOptions options)
+      : encoders_(std::move(encoders)), options_(options) {
+    for (const auto& [record_set, count] : record_counts(program(), client)) {
+      cuts_.emplace(record_set, Cut(count, options.block_records));
+    }
+    inputs_.resize(program().inputs.size());
+    for (const Round* round : rounds_of(plan())) {
+      for (const NodeId id : round->encoders) {
+        const ir::Node& node = program().graph[id];
+        if (node.kind != ir::Kind::input || inputs_[node.index].size() > 0) continue;
+        const ir::Input& input = program().inputs[node.index];
+        inputs_[node.index] =
+            in_column_blocks(client.arrays.at(input.name), *input.type.record_axis(),
+                             cut_of(input.type.record_set()));
+      }
+    }
+  }
 
   std::vector<MergeState> encode(const Round& round, const std::map<NodeId, Tensor>& received) {
-    Values shared;
-    for (const auto& [id, value] : received) shared[id] = {value};
-    for (const NodeId id : round.constants) shared[id] = constant(id, shared);
-    std::vector<MergeState> states;
-    for (const Merge& merge : round.merges)
-      states.push_back(zero(merge.monoid, result_shape(merge)));
-    for (const auto& [record_set, count] : records_) {
-      for (std::int64_t first = 0; first < count; first += options_.block_records) {
-        const std::int64_t length = std::min(options_.block_records, count - first);
-        encode_block(round, record_set, first, length, shared, states);
-      }
+    const RoundProgram& compiled = encoders_->impl_->program(round);
+    std::vector<MergeState> states = zeros(round);
+    for (const SetProgram& set : compiled.sets) {
+      const Cut& cut = cut_of(set.record_set);
+      if (cut.records > 0) encode_set(round, compiled, set, cut, received, states);
     }
     return states;
   }
 
  private:
-  using Values = std::map<NodeId, std::vector<Tensor>>;
+  // What was computed once for all iterations, for one record set of a round.
+  struct Kept {
+    Buffer columns;
+    std::vector<Tensor> depends;  // the shared values it was computed with
+    bool valid = false;
+  };
 
-  const ir::Node& node(NodeId id) const { return plan_->program.graph[id]; }
-  Shape result_shape(const Merge& merge) const {
-    return cell_shape(node(merge.fold).type(), sizes_);
+  // Everything that the workers of one call share.
+  struct Call {
+    const Round& round;
+    const SetProgram& set;
+    const BlockProgram& program;
+    const Cut& cut;
+    std::vector<const Tensor*> shared;
+    Buffer fills;
+    double* kept = nullptr;
+  };
+
+  const Plan& plan() const { return *encoders_->impl_->plan; }
+  const ir::Program& program() const { return plan().program; }
+  const SizeValues& sizes() const { return encoders_->impl_->sizes; }
+  const Cut& cut_of(const std::string& record_set) const { return cuts_.at(record_set); }
+
+  std::vector<MergeState> zeros(const Round& round) const {
+    std::vector<MergeState> states;
+    states.reserve(round.merges.size());
+    for (const Merge& merge : round.merges)
+      states.push_back(zero(merge.monoid, cell_shape(program().graph[merge.fold].type(), sizes())));
+    return states;
   }
 
-  std::vector<Tensor> constant(NodeId id, const Values& values) const {
-    const ir::Node& n = node(id);
-    if (n.kind == Kind::constant || n.kind == Kind::size) return {leaf_value(n, sizes_)};
-    if (n.kind == Kind::project) return {values.at(n.args[0])[n.index]};
-    return applied(n, values, values);
-  }
-
-  std::vector<Tensor> applied(const ir::Node& n, const Values& shared, const Values& block) const {
-    std::vector<const Tensor*> args;
-    for (const NodeId arg : n.args)
-      args.push_back(&(node(arg).federated() ? block : shared).at(arg).front());
-    return apply(plan_->program, n, std::move(args), sizes_);
-  }
-
-  void encode_block(const Round& round, const std::string& record_set, std::int64_t first,
-                    std::int64_t length, const Values& shared,
-                    std::vector<MergeState>& states) const {
-    Values block;
-    for (const NodeId id : round.encoders) {
-      const ir::Node& n = node(id);
-      if (n.type().record_set() != record_set) continue;
-      if (n.kind == Kind::input) {
-        const ir::Input& input = plan_->program.inputs[n.index];
-        block[id] = {
-            slice_records(arrays_.at(input.name), *input.type.record_axis(), first, length)};
-      } else {
-        block[id] = applied(n, shared, block);
+  // The shared values of a program: made here or received, and then checked.
+  std::vector<const Tensor*> shared_values(const RoundProgram& compiled, const Tables& tables,
+                                           const Tensor& numbers,
+                                           const std::map<NodeId, Tensor>& received) const {
+    std::vector<const Tensor*> values = {&numbers};
+    for (std::size_t i = 1; i < tables.shared.size(); ++i) {
+      const NodeId id = tables.shared[i];
+      if (const auto constant = compiled.constants.find(id); constant != compiled.constants.end()) {
+        values.push_back(&constant->second.front());
+        continue;
       }
+      const auto value = received.find(id);
+      if (value == received.end())
+        throw RunError(fmt::format("{} was not received", describe(plan(), id)));
+      if (value->second.shape != cell_shape(program().graph[id].type(), sizes()) ||
+          value->second.count() != element_count(value->second.shape)) {
+        throw RunError(fmt::format("{} was received with a wrong shape", describe(plan(), id)));
+      }
+      values.push_back(&value->second);
     }
+    return values;
+  }
+
+  void encode_set(const Round& round, const RoundProgram& compiled, const SetProgram& set,
+                  const Cut& cut, const std::map<NodeId, Tensor>& received,
+                  std::vector<MergeState>& states) {
+    const Tensor numbers({static_cast<std::int64_t>(set.tables.numbers.size())},
+                         set.tables.numbers);
+    const std::vector<const Tensor*> shared =
+        shared_values(compiled, set.tables, numbers, received);
+    Kept* kept = set.kept_columns > 0 ? &kept_[{round.number, set.record_set}] : nullptr;
+    const bool again = kept != nullptr && still_right(*kept, set, shared);
+    Call call{round, set, again ? set.again : set.first, cut, shared, {}, nullptr};
+    if (kept != nullptr) {
+      kept->valid = again;
+      kept->columns.reserve(cut.blocks * set.kept_columns * cut.stride);
+      call.kept = kept->columns.data();
+    }
+    call.fills.reserve(set.tables.fills.size() * cut.stride);
+    for (std::size_t i = 0; i < set.tables.fills.size(); ++i) {
+      const Tables::Fill& fill = set.tables.fills[i];
+      std::fill_n(call.fills.data() + i * cut.stride, cut.stride,
+                  shared[fill.shared]->data[fill.entry]);
+    }
+    const std::vector<MergeState> folded = encode_chunks(call);
     for (std::size_t i = 0; i < round.merges.size(); ++i) {
-      const Merge& merge = round.merges[i];
-      const ir::Node& fold = node(merge.fold);
-      if (record_set_of(fold) != record_set) continue;
-      starfold::merge(merge.monoid, states[i], fold_block(merge, fold, shared, block));
+      if (engine::record_set_of(program(), program().graph[round.merges[i].fold]) == set.record_set)
+        states[i] = folded[i];
     }
+    if (kept == nullptr || again) return;
+    kept->depends.clear();
+    for (const std::uint32_t number : set.kept_depends) kept->depends.push_back(*shared[number]);
+    kept->valid = true;
   }
 
-  const std::string& record_set_of(const ir::Node& fold) const {
-    for (const NodeId arg : fold.args) {
-      if (node(arg).federated()) return node(arg).type().record_set();
+  static bool still_right(const Kept& kept, const SetProgram& set,
+                          const std::vector<const Tensor*>& shared) {
+    if (!kept.valid) return false;
+    for (std::size_t i = 0; i < set.kept_depends.size(); ++i) {
+      if (!same_bits(kept.depends[i], *shared[set.kept_depends[i]])) return false;
     }
-    throw Bug("a fold without a federated operand");
+    return true;
   }
 
-  MergeState fold_block(const Merge& merge, const ir::Node& fold, const Values& shared,
-                        const Values& block) const {
-    const Tensor& operand = block.count(fold.args[0]) != 0 ? block.at(fold.args[0]).front()
-                                                           : shared.at(fold.args[0]).front();
-    if (merge.monoid == Monoid::moments)
-      return fold_moments(operand, fold.attrs.axes, result_shape(merge));
-    if (merge.monoid == Monoid::logsumexp)
-      return fold_logsumexp(operand, fold.attrs.axes, result_shape(merge));
-    return applied(fold, shared, block);
+  std::vector<MergeState> encode_chunks(const Call& call) const {
+    MergeTree tree(call.round.merges, call.cut.chunks);
+    std::atomic<std::size_t> next = 0;
+    std::mutex mutex;
+    std::exception_ptr failure;
+    const auto work = [&] {
+      try {
+        for (std::size_t chunk = next++; chunk < call.cut.chunks; chunk = next++)
+          tree.add(chunk, encode_chunk(call, chunk));
+      } catch (...) {
+        next = call.cut.chunks;  // the others stop as well
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    };
+    {
+      std::vector<std::jthread> workers;
+      const auto threads =
+          std::min(static_cast<std::size_t>(std::max(options_.threads, 1)), call.cut.chunks);
+      for (std::size_t i = 1; i < threads; ++i) workers.emplace_back(work);
+      work();
+    }
+    if (failure) std::rethrow_exception(failure);
+    return tree.take();
   }
 
-  std::shared_ptr<const Plan> plan_;
-  SizeValues sizes_;
-  Arrays arrays_;
-  std::map<std::string, std::int64_t> records_;
+  std::vector<MergeState> encode_chunk(const Call& call, std::size_t chunk) const {
+    // Kept from call to call: many small clients would spend their time on it otherwise.
+    thread_local Buffer scratch;
+    scratch.reserve(call.program.scratch_columns * call.cut.stride);
+    std::vector<double> accumulators(call.program.accumulators);
+    std::vector<MergeState> states = zeros(call.round);
+    std::vector<MergeState> block_states = states;
+    Frame frame;
+    frame.program = &program();
+    frame.sizes = &sizes();
+    frame.stride = call.cut.stride;
+    frame.shared = call.shared;
+    frame.states = states.data();
+    frame.block_states = block_states.data();
+    frame.accumulators = accumulators.data();
+    frame.sources.resize(engine::first_input + call.set.tables.inputs.size());
+    frame.sources[engine::scratch] = scratch.data();
+    frame.sources[engine::fills] = call.fills.data();
+    const std::size_t last = std::min((chunk + 1) * call.cut.chunk, call.cut.blocks);
+    for (std::size_t b = chunk * call.cut.chunk; b < last; ++b) {
+      frame.records = call.cut.length(b);
+      frame.sources[engine::kept] = call.kept + b * call.set.kept_columns * call.cut.stride;
+      for (std::size_t i = 0; i < call.set.tables.inputs.size(); ++i) {
+        const std::size_t columns = call.set.tables.input_columns[i];
+        frame.sources[engine::first_input + i] =
+            inputs_[call.set.tables.inputs[i]].data() + b * columns * call.cut.stride;
+      }
+      engine::run(call.program, frame);
+    }
+    engine::finish_chunk(call.program, frame);
+    return states;
+  }
+
+  std::shared_ptr<const Encoders> encoders_;
   EngineOptions options_;
+  std::map<std::string, Cut> cuts_;
+  std::vector<Buffer> inputs_;  // by input; empty for shared ones
+  std::map<std::pair<int, std::string>, Kept> kept_;
 };
 
+Engine::Engine(std::shared_ptr<const Encoders> encoders, const Client& client,
+               EngineOptions options)
+    : impl_(std::make_unique<Impl>(std::move(encoders), client, options)) {}
 Engine::Engine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client& client,
                EngineOptions options)
-    : impl_(std::make_unique<Impl>(std::move(plan), std::move(sizes), client, options)) {}
+    : Engine(std::make_shared<const Encoders>(std::move(plan), std::move(sizes)), client, options) {
+}
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;

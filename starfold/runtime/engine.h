@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "starfold/plan/plan.h"
@@ -16,12 +17,32 @@ struct EngineOptions {
   int threads = 1;                   // results are the same bits for any number
 };
 
+// The encoders of a plan, compiled for given sizes when a round first needs them. The engines of many
+// clients share one; it may be used from several threads.
+class Encoders {
+ public:
+  // `sizes` gives every size variable of the plan's program a value.
+  Encoders(std::shared_ptr<const Plan> plan, SizeValues sizes);
+  ~Encoders();
+
+  // The steps of a round's block program as text.
+  std::string print(const Round& round) const;
+
+ private:
+  friend class Engine;
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
 // Evaluates the encoders of a plan on the records of one client. Reusable over rounds: data is laid
 // out once, and what does not change between rounds (Round::kept) is kept.
 class Engine {
  public:
-  // `sizes` gives every size variable of the plan's program a value; `client` was bound to it.
-  Engine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client& client, EngineOptions options = {});
+  // `client` was bound to the sizes.
+  Engine(std::shared_ptr<const Encoders> encoders, const Client& client,
+         EngineOptions options = {});
+  Engine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client& client,
+         EngineOptions options = {});
   ~Engine();
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;

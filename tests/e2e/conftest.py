@@ -50,3 +50,35 @@ def federation(tmp_path):
 def array(output):
     """An output of `run --json` as a NumPy array."""
     return np.array([float(v) for v in output["data"]]).reshape(output["shape"])
+
+
+class Duckdb:
+    """Runs SQL in the DuckDB that the command itself uses, to make files for tests."""
+
+    def __init__(self, path=None):
+        import ctypes
+        self.library = ctypes.CDLL(str(ROOT / "build/deps/duckdb/libduckdb.so"))
+        self.library.duckdb_result_error.restype = ctypes.c_char_p
+        self.database, self.connection = ctypes.c_void_p(), ctypes.c_void_p()
+        assert self.library.duckdb_open(path and str(path).encode(), ctypes.byref(self.database)) == 0
+        assert self.library.duckdb_connect(self.database, ctypes.byref(self.connection)) == 0
+
+    def __call__(self, sql):
+        import ctypes
+        result = (ctypes.c_uint64 * 8)()  # larger than duckdb_result
+        state = self.library.duckdb_query(self.connection, sql.encode(), ctypes.byref(result))
+        message = self.library.duckdb_result_error(ctypes.byref(result)) if state else b""
+        self.library.duckdb_destroy_result(ctypes.byref(result))
+        assert state == 0, message.decode()
+
+    def close(self):
+        import ctypes
+        self.library.duckdb_disconnect(ctypes.byref(self.connection))
+        self.library.duckdb_close(ctypes.byref(self.database))
+
+
+@pytest.fixture
+def duckdb():
+    database = Duckdb()
+    yield database
+    database.close()

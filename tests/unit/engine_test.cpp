@@ -7,136 +7,522 @@
 #include <random>
 
 #include "starfold/compile.h"
-#include "starfold/runtime/apply.h"
+#include "starfold/runtime/machine.h"
 #include "starfold/runtime/reference.h"
 #include "tests/unit/meaning_testing.h"
 
 namespace starfold::testing {
 namespace {
 
-ir::Program program_of(const std::string& text) {
-  Compilation compilation = compile("test.fold", text);
-  EXPECT_TRUE(compilation.ok()) << text;
-  for (const Diagnostic& d : compilation.diagnostics.items()) {
-    if (!compilation.ok()) ADD_FAILURE() << d.message << "\n" << text;
+ir::Program program_of(const std::string& text, const CheckOptions& options = {}) {
+  Compilation compilation = compile("test.fold", text, options);
+  if (!compilation.ok()) {
+    for (const Diagnostic& d : compilation.diagnostics.items())
+      ADD_FAILURE() << d.message << "\n" << text;
+    throw std::invalid_argument("the program has errors");
   }
   return std::move(compilation.program);
 }
 
-// The outputs of a program without loops, its rounds encoded by engines.
-std::map<std::string, Tensor> run(const ir::Program& program, const std::vector<Client>& clients,
-                                  const Settings& settings, EngineOptions options,
-                                  bool optimize = true) {
-  const auto plan = std::make_shared<const Plan>(make_plan(program, optimize));
-  const ir::Program& p = plan->program;
-  SizeValues sizes = bind_settings(p, settings);
-  for (const Client& client : clients) sizes = bind_client(p, client, sizes);
-  std::vector<Engine> engines;
-  for (const Client& client : clients) engines.emplace_back(plan, sizes, client, options);
-
-  std::map<ir::NodeId, std::vector<Tensor>> values;
-  const auto compute = [&](const std::vector<ir::NodeId>& nodes) {
-    for (const ir::NodeId id : nodes) {
-      const ir::Node& node = p.graph[id];
-      if (node.kind == ir::Kind::apply) {
-        std::vector<const Tensor*> args;
-        for (const ir::NodeId arg : node.args) args.push_back(&values.at(arg).front());
-        values[id] = apply(p, node, args, sizes);
-      } else if (node.kind == ir::Kind::project) {
-        values[id] = {values.at(node.args[0])[node.index]};
-      } else if (node.kind == ir::Kind::input) {
-        values[id] = {settings.shared.at(p.inputs[node.index].name)};
-      } else {
-        values[id] = {leaf_value(node, sizes)};
-      }
-    }
-  };
-  compute(plan->body.prelude);
-  for (const Step& step : plan->body.steps) {
-    const Round& round = std::get<Round>(step.action);
-    std::map<ir::NodeId, Tensor> received;
-    for (const ir::NodeId id : round.receives) received[id] = values.at(id).front();
-    std::vector<MergeState> merged;
-    for (Engine& engine : engines) {
-      const std::vector<MergeState> states = engine.encode(round, received);
-      EXPECT_EQ(states.size(), round.merges.size());
-      for (std::size_t i = 0; i < states.size(); ++i) {
-        const Monoid monoid = round.merges[i].monoid;
-        const Shape shape = cell_shape(p.graph[round.merges[i].fold].type(), sizes);
-        EXPECT_EQ(invalid_state(monoid, states[i], shape), "");
-        if (merged.size() <= i) merged.push_back(zero(monoid, shape));
-        merge(monoid, merged[i], states[i]);
-      }
-    }
-    for (std::size_t i = 0; i < merged.size(); ++i)
-      values[round.merges[i].fold] = {finish(round.merges[i].monoid, merged[i])};
-    compute(step.decoder);
+// A plan ready to run over clients with engines.
+struct Federation {
+  Federation(const ir::Program& program, const std::vector<Client>& clients, Settings given,
+             EngineOptions options = {}, bool optimize = true)
+      : plan(std::make_shared<const Plan>(make_plan(program, optimize))),
+        settings(std::move(given)) {
+    sizes = bind_settings(plan->program, settings);
+    for (const Client& client : clients) sizes = bind_client(plan->program, client, sizes);
+    encoders = std::make_shared<const Encoders>(plan, sizes);
+    for (const Client& client : clients) engines.emplace_back(encoders, client, options);
   }
-  std::map<std::string, Tensor> outputs;
-  for (const ir::Output& output : p.outputs) outputs[output.name] = values.at(output.node).front();
-  return outputs;
-}
 
-Tensor random_tensor(Shape shape, std::mt19937_64& random) {
-  Tensor tensor(std::move(shape));
-  std::normal_distribution<double> normal;
-  for (double& value : tensor.data) value = normal(random);
-  return tensor;
-}
-
-TEST(Engine, FoldsEqualTheReference) {
-  const ir::Program program = program_of(R"(
-input x : [*, p]
-input y : [*]
-input z : [q, *, p]
-input b : [p]
-let eta = x @ b
-output a1 = sum[*](x)
-output a2 = sum[*, 2](x * b)
-output a3 = var[*](x)
-output a4 = var[*, 2](x)
-output a5 = logsumexp[*](x)
-output a6 = logsumexp[1, 2](x)
-output a7 = x' @ y
-output a8 = x' @ x
-output a9 = y @ y
-output b1 = max[*](eta)
-output b2 = min[*](x)
-output b3 = prod[*](cos(y))
-output b4 = any[*](y > 2)
-output b5 = all[*](y > -2)
-output b6 = records(x)
-output b7 = count[*](x)
-output b8 = mean[*](y - mean[*](y))
-output b9 = norm[*](x)
-output c1 = sum[2](z)
-output c2 = var[1, 2](z)
-output c3 = std[*](x)
-)");
-  std::mt19937_64 random(1);
-  for (const std::int64_t records : {0, 1, 5, 1000}) {
-    Client client{"a", {}};
-    client.arrays["x"] = random_tensor({records, 3}, random);
-    client.arrays["y"] = random_tensor({records}, random);
-    client.arrays["z"] = random_tensor({2, records, 3}, random);
-    Settings settings;
-    settings.shared["b"] = random_tensor({3}, random);
-    const Results want = evaluate_reference(program, {client}, settings);
-    for (const std::int64_t block : {1, 3, 512}) {
-      const auto got = run(program, {client}, settings, {block, 1});
-      for (const auto& [name, tensor] : want.outputs) {
-        SCOPED_TRACE(fmt::format("{} with {} records in blocks of {}", name, records, block));
-        ASSERT_EQ(got.count(name), 1u);
-        if (name == "b8") {
-          if (records > 0) {
-            EXPECT_NEAR(got.at(name).item(), 0, 1e-14);
-          }
-          continue;
+  Results run() {
+    Machine machine(plan, sizes, settings);
+    while (machine.round() != nullptr) {
+      const Round& round = *machine.round();
+      std::vector<MergeState> merged;
+      for (const Merge& m : round.merges) merged.push_back(zero(m.monoid, machine.fold_shape(m)));
+      for (Engine& engine : engines) {
+        const std::vector<MergeState> states = engine.encode(round, machine.to_send());
+        EXPECT_EQ(states.size(), merged.size());
+        for (std::size_t i = 0; i < states.size(); ++i) {
+          const Monoid monoid = round.merges[i].monoid;
+          EXPECT_EQ(invalid_state(monoid, states[i], machine.fold_shape(round.merges[i])), "");
+          merge(monoid, merged[i], states[i]);
         }
-        expect_tensor(got.at(name), tensor.shape, tensor.data, 1e-10);
+      }
+      machine.absorb(merged);
+    }
+    return machine.results();
+  }
+
+  std::string print() const {
+    std::string text;
+    for (const Round* round : rounds_of(*plan)) text += encoders->print(*round);
+    return text;
+  }
+
+  std::shared_ptr<const Plan> plan;
+  Settings settings;
+  SizeValues sizes;
+  std::shared_ptr<const Encoders> encoders;
+  std::vector<Engine> engines;
+};
+
+void expect_close(const Results& got, const Results& want, double tolerance) {
+  EXPECT_EQ(got.iterations, want.iterations);
+  for (const auto& [name, tensor] : want.outputs) {
+    SCOPED_TRACE(name);
+    ASSERT_EQ(got.outputs.count(name), 1u);
+    const Tensor& other = got.outputs.at(name);
+    ASSERT_EQ(other.shape, tensor.shape);
+    for (std::size_t i = 0; i < tensor.data.size(); ++i) {
+      const double a = other.data[i];
+      const double b = tensor.data[i];
+      const bool same = std::isnan(b) ? std::isnan(a)
+                        : std::isinf(b)
+                            ? a == b
+                            : std::fabs(a - b) <= tolerance * std::max(1.0, std::fabs(b));
+      EXPECT_TRUE(same) << "entry " << i << ": got " << a << ", want " << b;
+    }
+  }
+}
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : generator_(seed) {}
+  Tensor normal(Shape shape) {
+    return fill(std::move(shape), [&] { return std::normal_distribution<double>()(generator_); });
+  }
+  // Whole numbers from 1 to k.
+  Tensor labels(Shape shape, int k) {
+    return fill(std::move(shape), [&] {
+      return static_cast<double>(std::uniform_int_distribution<int>(1, k)(generator_));
+    });
+  }
+
+ private:
+  template <typename Next>
+  Tensor fill(Shape shape, const Next& next) {
+    Tensor tensor(std::move(shape));
+    for (double& value : tensor.data) value = next();
+    return tensor;
+  }
+  std::mt19937_64 generator_;
+};
+
+const std::string kInputs = R"(
+input x : [*, p]
+input u : [p, *]
+input z : [q, *, p]
+input y : [*]
+input label : [*]
+input b : [p]
+input w : [p, q]
+input c : [q, p]
+input t : [4]
+input table : [3, q]
+input s : []
+)";
+
+Client client_of(const std::string& name, std::int64_t n, Random& random) {
+  Client client{name, {}};
+  client.arrays["x"] = random.normal({n, 3});
+  client.arrays["u"] = random.normal({3, n});
+  client.arrays["z"] = random.normal({2, n, 3});
+  client.arrays["y"] = random.normal({n});
+  client.arrays["label"] = random.labels({n}, 3);
+  return client;
+}
+
+Settings settings_of(Random& random) {
+  Settings settings;
+  settings.shared["b"] = random.normal({3});
+  settings.shared["w"] = random.normal({3, 2});
+  settings.shared["c"] = random.normal({2, 3});
+  settings.shared["t"] = random.normal({4});
+  settings.shared["table"] = random.normal({3, 2});
+  settings.shared["s"] = random.normal({});
+  return settings;
+}
+
+// The program in every cut: blocks of 1, 3 and 512 records, one and two threads, one and two clients,
+// optimized or not, on 0, 1, 5 and 1000 records.
+void check_program(const std::string& text, double tolerance = 1e-10) {
+  SCOPED_TRACE(text);
+  const ir::Program program = program_of(kInputs + text);
+  Random random(7);
+  const Settings settings = settings_of(random);
+  for (const std::int64_t records : {0, 1, 5, 1000}) {
+    const std::vector<Client> clients = {client_of("a", records, random),
+                                         client_of("b", 3, random)};
+    const Results want = evaluate_reference(program, clients, settings);
+    for (const std::int64_t block : {1, 3, 512}) {
+      for (const bool optimize : {true, false}) {
+        const int threads = optimize ? 1 : 2;
+        SCOPED_TRACE(
+            fmt::format("{} records in blocks of {} on {} threads", records, block, threads));
+        Federation federation(program, clients, settings, {block, threads}, optimize);
+        expect_close(federation.run(), want, tolerance);
+        if (::testing::Test::HasFailure()) {
+          ADD_FAILURE() << federation.print();
+          return;
+        }
       }
     }
   }
+}
+
+// Programs that show all of a federated value by folding it: its sums with weights per record.
+std::string shown(const std::string& e, const std::string& weight) {
+  return fmt::format(
+      "let e = {}\noutput o = sum[*](e * {})\noutput m = max[*](e)\noutput v = var[*](e)\n", e,
+      weight);
+}
+
+TEST(Engine, UnaryMaps) {
+  for (const Op& op : unary_ops()) {
+    const std::string call = op.name == "-" ? "-(" : op.name == "not" ? "not (" : op.name + "(";
+    const bool positive =
+        op.name == "log" || op.name == "log1p" || op.name == "sqrt" || op.name == "digamma";
+    check_program(shown(call + (positive ? "abs(x) + 0.1)" : "x)"), "y[:, new]"));
+    check_program(shown(call + (positive ? "abs(u) + 0.1)" : "u)"), "y"));
+  }
+}
+
+TEST(Engine, BinaryMapsAndComparisons) {
+  for (const Op& op : binary_ops()) {
+    const bool infix = op.surface.find('(') == std::string::npos;
+    const auto call = [&](const std::string& a, const std::string& b) {
+      return infix ? fmt::format("{} {} {}", a, op.name, b)
+                   : fmt::format("{}({}, {})", op.name, a, b);
+    };
+    const std::string positive = op.name == "^" ? "abs(x)" : "x";
+    for (const char* other : {"u'", "b", "y[:, new]", "s", "2", "0.5"}) {
+      check_program(shown(call(positive, other), "y[:, new]"), op.name == "^" ? 1e-8 : 1e-10);
+    }
+    if (op.name == "^") continue;
+    check_program(shown(call("b", "x"), "y[:, new]"));
+    check_program(shown(call("z", "x"), "y[:, new]"));
+    check_program(shown(call("c[:, new, :]", "z"), "y[:, new]"));
+    check_program(shown(call("u", "b[:, new]"), "y"));
+  }
+}
+
+TEST(Engine, Views) {
+  check_program(shown("x'", "y"));
+  check_program(shown("permute[3, 1, 2](z)", "y"));
+  check_program(shown("permute[2, 3, 1](z)", "y[:, new, new]"));
+  check_program(shown("x[:, 2]", "y"));
+  check_program(shown("x[:, 2:3]", "y[:, new]"));
+  check_program(shown("z[2, :, 1:2]", "y[:, new]"));
+  check_program(shown("x[:, new, :]", "y[:, new, new]"));
+  check_program(shown("reshape(x[:, new, :], p, 1)", "y[:, new, new]"));
+  check_program(shown("reshape(permute[1, 3, 2](z), q * p)", "y"));
+  check_program(shown("concat[2](ones(1), x)", "y[:, new]"));
+  check_program(shown("concat[2](x, b, x[:, 2:3])", "y[:, new]"));
+  check_program(shown("concat[1](u, u[2:3, :])", "y"));
+  check_program(shown("concat[1](z, c)", "y[:, new]"));
+  check_program(shown("[y, 2 * y]", "y"));
+  check_program(shown("[x, x * b]", "y[:, new]"));
+  check_program(shown("stop_gradient(x)", "y[:, new]"));
+  check_program(shown("zeros_like(x) + ones_like(u)'", "y[:, new]"));
+}
+
+TEST(Engine, ClientLocal) {
+  check_program(shown("outer(x, u)", "y[:, new, new]"));
+  check_program(shown("outer(b, x)", "y[:, new, new]"));
+  check_program(shown("outer(u, t)", "y[:, new, new]"));
+  check_program(shown("where(x > 0, x, b)", "y[:, new]"));
+  check_program(shown("where(y > 0, 1, s)", "y"));
+  check_program(shown("where(b > 0, u', x)", "y[:, new]"));
+  check_program(shown("clip(x, -0.5, 0.7)", "y[:, new]"));
+  check_program(shown("clip(u, b[:, new], y)", "y"));
+  check_program(shown("clip_norm(x, 0.5)", "y[:, new]"));
+  check_program(shown("clip_norm(z, 1)", "y[:, new]"));
+  check_program(shown("clip_norm(one_hot(label, 3), 1)", "y[:, new]"));
+  check_program(shown("clip_norm(x * 1e-200, 1e-200)", "y[:, new]"));
+  check_program("output o = max[*](norm[2](clip_norm(x, 0.7))) <= 0.7\n");
+  check_program(shown("one_hot(label, 3)", "y[:, new]"));
+  check_program(shown("one_hot(round(u), 3)", "y[:, new]"));
+  check_program(shown("softmax[2](x)", "y[:, new]"));
+  check_program(shown("softmax[1](z)", "y[:, new]"));
+  check_program(shown("log_softmax[1](u)", "y"));
+  check_program(shown("log_softmax[3](z)", "y[:, new]"));
+  check_program(shown("t[label]", "y"));
+  check_program(shown("table[label]", "y[:, new]"));
+  check_program(shown("table[one_hot(label, 3) + 1]", "y[:, new, new]"));
+}
+
+TEST(Engine, OrdinaryAxes) {
+  for (const char* name : {"sum", "prod", "min", "max", "count", "mean", "var", "std", "logsumexp",
+                           "any", "all", "norm", "argmax", "median"}) {
+    check_program(shown(fmt::format("{}[2](x)", name), "y"));
+    check_program(shown(fmt::format("{}[1](u)", name), "y"));
+    check_program(shown(fmt::format("{}[1](z)", name), "y[:, new]"));
+    check_program(shown(fmt::format("{}[1, 3](z)", name), "y"));
+    check_program(shown(fmt::format("{}[3](x[:, new, :] - c)", name), "y[:, new]"));
+  }
+  check_program(shown("any[2](x > 1)", "y"));
+  check_program(shown("all[2](x > -1)", "y"));
+  check_program(shown("quantile[2](x, 0.3)", "y"));
+  check_program(shown("quantile[1](u, [0.1, 0.8])", "y[:, new]"));
+}
+
+TEST(Engine, FoldsOfTheRecordAxis) {
+  for (const char* name : {"sum", "prod", "min", "max", "count", "mean", "var", "std", "logsumexp",
+                           "any", "all", "norm"}) {
+    for (const char* e : {"[*](x)", "[*](u)", "[*](y)", "[*](z)", "[*, 2](x)", "[1, 2](u)",
+                          "[2, 3](z)", "[1, 2](z)", "[1, 2, 3](z)", "[*](exp(x) * b)", "[*](x > 1)",
+                          "[*](y[:, new, new] - x[:, new, :])"}) {
+      check_program(fmt::format("output o = {}{}\n", name, e));
+    }
+  }
+  check_program("output o = records(z)\noutput o2 = records(exp(y))\n");
+}
+
+TEST(Engine, SumsOfProducts) {
+  for (const char* e :
+       {"x' @ x",
+        "u @ x",
+        "x' @ y",
+        "y @ x",
+        "y @ y",
+        "u @ u'",
+        "x' @ (y[:, new] * x)",
+        "(square(y)[:, new] * x)' @ x",
+        "u @ (y[:, new] * sigmoid(y)[:, new] * u')",
+        "x' @ (x * b)",
+        "sum[*](outer(x, x))",
+        "sum[*](y[:, new, new] * outer(x, x))",
+        "sum[*](outer(x, u) * exp(y)[:, new, new])",
+        "sum[*](x[:, :, new] * x[:, new, :])",
+        "sum[*](x * u')",
+        "sum[*](x * x * y[:, new] * y[:, new])",
+        "sum[*](square(x * y[:, new]))",
+        "sum[*, 2](x * u')",
+        "sum[*](y * y * y)",
+        "sum[*](square(square(y)))",
+        "sum[*](z * x)",
+        "sum[*](z * y[:, new])",
+        "sum[*](x[:, 1:2] * x[:, 2:3])",
+        "sum[*](x[:, :, new] * x[:, new, :] * exp(-y)[:, new, new] * label[:, new, new])",
+        "sum[*](permute[1, 3, 2](outer(x, x * b)))"}) {
+    check_program(fmt::format("output o = {}\n", e));
+  }
+  check_program("output o = permute[1, 3, 2](z) @ x\noutput o2 = permute[1, 3, 2](z) @ y\n");
+}
+
+TEST(Engine, MatrixProducts) {
+  check_program(shown("x @ b", "y"));
+  check_program(shown("b @ u", "y"));
+  check_program(shown("x @ w", "y[:, new]"));
+  check_program(shown("w' @ u", "y"));
+  check_program(shown("z @ b", "y"));
+  check_program(shown("z @ w", "y[:, new]"));
+  check_program(shown("x[:, new, :] @ w", "y[:, new, new]"));
+  check_program(shown("x[:, new, :] @ outer(x, x)", "y[:, new, new]"));
+  check_program(shown("permute[2, 1, 3](z) @ w", "y[:, new, new]"));
+  check_program(shown("permute[2, 1, 3](z) @ x[:, :, new]", "y[:, new, new]"));
+  check_program(shown("permute[2, 1, 3](z) @ outer(u, x)", "y[:, new, new]"));
+  check_program(shown("c @ outer(x, y[:, new])", "y[:, new, new]"));
+  check_program(shown("x @ outer(b, t)", "y[:, new]"));
+}
+
+TEST(Engine, RoundsAndLoops) {
+  check_program("let m = mean[*](x)\nlet d = x - m\noutput v = d' @ d / (records(x) - 1)\n");
+  check_program(R"(
+state beta : [p] = zeros(p)
+repeat 4 {
+  let eta = x @ beta
+  let mu = sigmoid(eta)
+  let g = x' @ (mu - (y > 0))
+  let h = x' @ ((mu * (1 - mu))[:, new] * x) + eye(p)
+  trace loss = sum[*](softplus(eta) - (y > 0) * eta)
+  beta <- beta - solve(h, g)
+}
+output beta
+)",
+                1e-8);
+  check_program(R"(
+state centre : [q, p] = c
+repeat 5 {
+  let d = sum[3](square(x[:, new, :] - centre))
+  let member = one_hot(argmax[2](-d), q)
+  let n = sum[*](member)
+  centre <- where(n[:, new] > 0, member' @ x / max(n, 1)[:, new], centre)
+}
+output centre
+)");
+}
+
+TEST(Engine, SeveralRecordSets) {
+  const ir::Program program = program_of(
+      "input x : [*a, 2]\ninput y : [*b]\noutput o = sum[*](x) * sum[*](y)\noutput n = "
+      "records(y)\n");
+  Random random(3);
+  for (const std::int64_t a : {0, 7}) {
+    for (const std::int64_t b : {0, 1200}) {
+      const Client client{"c", {{"x", random.normal({a, 2})}, {"y", random.normal({b})}}};
+      Federation federation(program, {client}, {}, {64, 2});
+      expect_close(federation.run(), evaluate_reference(program, {client}, {}), 1e-10);
+    }
+  }
+}
+
+TEST(Engine, NanAndInfinity) {
+  const std::string text = kInputs + R"(
+output a = sum[*](x)
+output b1 = prod[*](x)
+output c1 = min[*](x)
+output d = max[*](x)
+output e = any[*](x)
+output f = all[*](x)
+output g = var[*](x)
+output h = logsumexp[*](x)
+output i = x' @ x
+output j = max[*](softmax[2](x))
+output k = min[*](logsumexp[2](x))
+output l = max[*](log_softmax[2](x))
+output n = sum[*](isnan(exp(x)))
+output q1 = max[*](min[2](x))
+output r = sum[*](where(x, 1, 2))
+)";
+  const ir::Program program = program_of(text);
+  Random random(5);
+  const Settings settings = settings_of(random);
+  for (const double special : {kNan, kInf, -kInf, 0.0, 1e308, 1e-310}) {
+    for (const std::int64_t where : {0, 1, 500, 599}) {
+      Client client = client_of("a", 600, random);
+      Tensor& x = client.arrays["x"];
+      x.data[static_cast<std::size_t>(where * 3 + where % 3)] = special;
+      if (where == 500) x.data[1501] = -special;
+      const Results want = evaluate_reference(program, {client}, settings);
+      for (const std::int64_t block : {1, 512}) {
+        SCOPED_TRACE(fmt::format("{} at {} in blocks of {}", special, where, block));
+        Federation federation(program, {client}, settings, {block, 1});
+        Results got = federation.run();
+        // Whether 1e308 overflows depends on the order of the work.
+        if (special == 1e308) {
+          for (const char* name : {"b1", "g"}) got.outputs[name] = want.outputs.at(name);
+        }
+        expect_close(got, want, 1e-10);
+      }
+    }
+  }
+}
+
+TEST(Engine, SameBitsForAnyNumberOfThreads) {
+  const ir::Program program = program_of(kInputs + R"(
+output a = sum[*](exp(x))
+output v = var[*](x)
+output l = logsumexp[*](u)
+output g = x' @ (y[:, new] * x)
+output m = max[*](softmax[2](x))
+output q1 = sum[*](median[2](x))
+)");
+  Random random(11);
+  const Settings settings = settings_of(random);
+  const std::vector<Client> clients = {client_of("a", 30011, random)};
+  const Results one = Federation(program, clients, settings, {64, 1}).run();
+  for (const int threads : {2, 3, 8}) {
+    const Results many = Federation(program, clients, settings, {64, threads}).run();
+    for (const auto& [name, tensor] : one.outputs)
+      EXPECT_EQ(tensor.data, many.outputs.at(name).data) << name;
+  }
+  expect_close(one, evaluate_reference(program, clients, settings), 1e-11);
+}
+
+// What is kept between iterations is computed anew when the shared values it came from change.
+TEST(Engine, KeptValues) {
+  const ir::Program program = program_of(kInputs + R"(
+state k : [] = s
+repeat 3 {
+  state beta : [p] = zeros(p)
+  let f = exp(x * k + b)
+  let r = y - log(abs(x @ b) + 1)
+  repeat 4 {
+    let eta = f @ beta
+    beta <- beta + 0.001 * f' @ (r - eta)
+  }
+  k <- sum(beta)
+}
+output k
+)");
+  Random random(13);
+  const Settings settings = settings_of(random);
+  const std::vector<Client> clients = {client_of("a", 1000, random), client_of("b", 0, random)};
+  const Results want = evaluate_reference(program, clients, settings);
+  for (const int threads : {1, 2}) {
+    Federation federation(program, clients, settings, {32, threads});
+    EXPECT_NE(federation.print().find("again"), std::string::npos) << federation.print();
+    expect_close(federation.run(), want, 1e-9);
+    expect_close(federation.run(), want, 1e-9);  // a second run starts with what the first kept
+  }
+}
+
+TEST(Engine, ReceivedValuesAreChecked) {
+  const ir::Program program =
+      program_of("input x : [*, p]\ninput b : [p]\noutput o = sum[*](x @ b)\n");
+  Settings settings;
+  settings.shared["b"] = vec({1, 2});
+  Federation federation(program, {{"a", {{"x", Tensor({2, 2}, 1.0)}}}}, settings);
+  const Round& round = *rounds_of(*federation.plan).front();
+  ASSERT_EQ(round.receives.size(), 1u);
+  EXPECT_NE(run_error_of([&] { federation.engines[0].encode(round, {}); }), "");
+  EXPECT_NE(run_error_of([&] {
+              federation.engines[0].encode(round, {{round.receives[0], vec({1, 2, 3})}});
+            }),
+            "");
+  EXPECT_EQ(federation.engines[0].encode(round, {{round.receives[0], vec({1, 2})}})[0][0].item(),
+            6);
+}
+
+TEST(Engine, FailuresAreReportedFromAnyThread) {
+  const ir::Program program = program_of("input t : [3]\ninput l : [*]\noutput o = sum[*](t[l])\n");
+  Settings settings;
+  settings.shared["t"] = vec({1, 2, 3});
+  Client client{"a", {{"l", Tensor({5000}, 2.0)}}};
+  client.arrays["l"].data[4000] = 7;
+  for (const int threads : {1, 4}) {
+    Federation federation(program, {client}, settings, {16, threads});
+    EXPECT_NE(run_error_of([&] { federation.run(); }).find("outside the table"), std::string::npos);
+  }
+}
+
+TEST(Engine, UserPrimitives) {
+  Signature signature = Signature::standard();
+  Signature::ClientLocal range;
+  range.name = "spread";
+  range.doc = "largest minus smallest";
+  range.cell_shape = [](std::span<const std::vector<Size>>) { return std::vector<Size>{}; };
+  range.cell_value = [](std::span<const Tensor> cells) {
+    const auto [low, high] = std::minmax_element(cells[0].data.begin(), cells[0].data.end());
+    return Tensor::scalar(*high - *low);
+  };
+  signature.add(range);
+  CheckOptions options;
+  options.signature = &signature;
+  const ir::Program program =
+      program_of("input x : [p, *]\noutput o = sum[*](spread(x))\n", options);
+  Random random(17);
+  const Client client{"a", {{"x", random.normal({3, 100})}}};
+  Federation federation(program, {client}, {}, {7, 1});
+  expect_close(federation.run(), evaluate_reference(program, {client}, {}), 1e-12);
+}
+
+// A logistic Hessian is one symmetric product of scaled columns, and a wide chain of maps needs few
+// columns of scratch.
+TEST(Engine, ProgramsPrint) {
+  const ir::Program program =
+      program_of("input x : [*, 9]\ninput w : [*]\noutput h = x' @ (w[:, new] * x)\n");
+  const std::string hessian =
+      Federation(program, {{"a", {{"x", Tensor({2, 9})}, {"w", Tensor({2})}}}}, {}).print();
+  EXPECT_NE(hessian.find("symmetric gram"), std::string::npos) << hessian;
+  const ir::Program chain =
+      program_of("input x : [*, 9]\noutput h = sum[*](exp(sin(x) + 1) * cos(x))\n");
+  const std::string steps = Federation(chain, {{"a", {{"x", Tensor({2, 9})}}}}, {}).print();
+  EXPECT_NE(steps.find("2 scratch columns"), std::string::npos) << steps;
 }
 
 }  // namespace

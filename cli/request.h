@@ -1,0 +1,28 @@
+// What a run is asked to do: a study file, changed by options on the command line, or options alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "starfold/data/study.h"
+
+namespace starfold::cli {
+
+struct RunArguments {
+  std::string file;  // a program or a study
+  std::vector<std::string> clients;
+  std::vector<std::string> bindings;
+  std::vector<std::string> settings;
+  std::string missing;
+  std::string memory;
+  std::string out;
+  int threads = 0;
+};
+
+// StudyError when the study or an option is wrong: exit code 2.
+Study make_study(const RunArguments& arguments);
+
+// Reads the clients' data. RunError when that cannot be done.
+std::vector<Client> load_clients(const Study& study, const ir::Program& program);
+
+}  // namespace starfold::cli

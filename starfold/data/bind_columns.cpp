@@ -1,0 +1,182 @@
+#include "starfold/data/bind_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "starfold/base/error.h"
+#include "starfold/base/suggest.h"
+#include "starfold/base/utf8.h"
+#include "starfold/data/agree.h"
+
+namespace starfold {
+namespace {
+
+class Planner {
+ public:
+  Planner(const ir::Program& program, const std::vector<DataSource>& sources,
+          const ColumnBindings& bindings, const Categoricals& categoricals)
+      : program_(program), sources_(sources), bindings_(bindings), categoricals_(categoricals) {}
+
+  ColumnPlan plan() {
+    check_binding_names();
+    ColumnPlan plan;
+    for (const ir::Input& input : program_.inputs) {
+      if (!input.type.federated()) continue;
+      std::vector<BoundColumn> columns = columns_of(input);
+      if (columns.empty()) continue;
+      check_width(input, columns);
+      plan.emplace(input.name, std::move(columns));
+    }
+    check_categoricals(plan);
+    return plan;
+  }
+
+ private:
+  void check_binding_names() const {
+    const std::vector<std::string> inputs = federated_inputs(program_);
+    for (const auto& [name, choice] : bindings_) {
+      if (std::find(inputs.begin(), inputs.end(), name) != inputs.end()) continue;
+      const std::string suggestion = nearest(name, inputs);
+      throw RunError(
+          fmt::format("the program has no federated input {} to bind{}", name,
+                      suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
+    }
+  }
+
+  // A level that is declared for a column that no input uses is most likely a slip.
+  void check_categoricals(const ColumnPlan& plan) const {
+    std::vector<std::string> used;
+    for (const auto& [input, columns] : plan) {
+      for (const BoundColumn& column : columns) used.push_back(column.name);
+    }
+    for (const auto& [name, categorical] : categoricals_) {
+      if (std::find(used.begin(), used.end(), name) != used.end()) continue;
+      const std::string suggestion = nearest(name, used);
+      throw RunError(
+          fmt::format("column {} is declared categorical, but no input uses it{}", name,
+                      suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
+    }
+  }
+
+  std::vector<BoundColumn> columns_of(const ir::Input& input) const {
+    const auto choice = bindings_.find(input.name);
+    if (choice != bindings_.end() && choice->second.rest) return bound(rest_columns(input));
+    if (choice != bindings_.end()) return bound(choice->second.columns);
+    const bool tables = std::any_of(sources_.begin(), sources_.end(),
+                                    [](const auto& s) { return s.table != nullptr; });
+    if (!tables) return {};
+    if (input.type.rank() == 1) return bound({input.name});
+    throw RunError(
+        fmt::format("input {} is {} and needs to know its columns: bind it with --bind {}=a,b,c or "
+                    "--bind '{}=*'",
+                    input.name, input.type.to_string(), input.name, input.name));
+  }
+
+  std::vector<BoundColumn> bound(const std::vector<std::string>& names) const {
+    std::vector<BoundColumn> columns;
+    for (const std::string& name : names) {
+      const auto declared = categoricals_.find(name);
+      columns.push_back({name, declared == categoricals_.end() ? nullptr : declared->second});
+    }
+    return columns;
+  }
+
+  // The columns that no input takes by name, in the order of the first client.
+  std::vector<std::string> rest_columns(const ir::Input& input) const {
+    std::set<std::string> taken;
+    for (const auto& [name, choice] : bindings_)
+      taken.insert(choice.columns.begin(), choice.columns.end());
+    for (const std::string& name : federated_inputs(program_)) {
+      if (bindings_.count(name) == 0) taken.insert(name);
+    }
+    check_same_columns(sources_, taken);
+    std::vector<std::string> rest;
+    const DataSource& first = sources_.front();
+    for (const std::string& name : first.order) {
+      if (taken.count(name) != 0 || !first.has_column(name)) continue;
+      if (name.empty()) {
+        throw RunError(fmt::format(
+            "client {} has a column without a name; name the columns of input {} instead of *",
+            first.client, input.name));
+      }
+      rest.push_back(name);
+    }
+    if (rest.empty())
+      throw RunError(
+          fmt::format("client {}: no column is left for input {}", first.client, input.name));
+    return rest;
+  }
+
+  static void check_width(const ir::Input& input, const std::vector<BoundColumn>& columns) {
+    if (input.type.rank() > 2) {
+      throw RunError(
+          fmt::format("input {} is {} and cannot be bound to columns; give it an array of its name",
+                      input.name, input.type.to_string()));
+    }
+    const std::size_t width = column_names(columns).size();
+    if (input.type.rank() == 1 && width != 1) {
+      throw RunError(fmt::format("input {} is {} and takes one column, not {}", input.name,
+                                 input.type.to_string(), width));
+    }
+  }
+
+  const ir::Program& program_;
+  const std::vector<DataSource>& sources_;
+  const ColumnBindings& bindings_;
+  const Categoricals& categoricals_;
+};
+
+// Columns that some input needs must be there, and numbers unless they are declared categorical.
+void check_columns(const ir::Program& program, const std::vector<DataSource>& sources,
+                   const ColumnPlan& plan) {
+  std::vector<BoundColumn> needed;
+  for (const ir::Input& input : program.inputs) {
+    const auto found = plan.find(input.name);
+    if (found == plan.end()) continue;
+    for (const BoundColumn& column : found->second) {
+      const bool known = std::any_of(needed.begin(), needed.end(),
+                                     [&](const auto& other) { return other.name == column.name; });
+      if (!known) needed.push_back(column);
+      const auto has = [&](const DataSource& source) { return source.has_column(column.name); };
+      if (std::any_of(sources.begin(), sources.end(), has)) continue;
+      const DataSource& first = sources.front();
+      const bool safe = !first.table || first.table->names_are_safe();
+      const std::string suggestion = safe ? nearest(column.name, first.order) : "";
+      throw RunError(fmt::format("client {} has no column {} for input {}{}", first.client,
+                                 printable(column.name), input.name,
+                                 suggestion.empty()
+                                     ? fmt::format("; it has {}", first.shown_columns())
+                                     : fmt::format("; did you mean {}?", printable(suggestion))));
+    }
+  }
+  check_agreement(sources, needed);
+  for (const BoundColumn& column : needed) check_kind(sources, column);
+}
+
+}  // namespace
+
+std::vector<std::string> column_names(const std::vector<BoundColumn>& columns) {
+  std::vector<std::string> names;
+  for (const BoundColumn& column : columns) {
+    if (!column.categorical || column.categorical->coding == Categorical::Coding::codes) {
+      names.push_back(column.name);
+      continue;
+    }
+    for (std::size_t i = 0; i < column.categorical->levels.size(); ++i) {
+      if (i != column.categorical->reference)
+        names.push_back(column.name + "=" + column.categorical->levels[i]);
+    }
+  }
+  return names;
+}
+
+ColumnPlan plan_columns(const ir::Program& program, const std::vector<DataSource>& sources,
+                        const ColumnBindings& bindings, const Categoricals& categoricals) {
+  ColumnPlan plan = Planner(program, sources, bindings, categoricals).plan();
+  check_columns(program, sources, plan);
+  return plan;
+}
+
+}  // namespace starfold

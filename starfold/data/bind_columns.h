@@ -1,0 +1,42 @@
+// Which columns become which input, the same for all clients, and a client's records bound that way.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "starfold/data/columns.h"
+#include "starfold/data/source.h"
+
+namespace starfold {
+
+// Which columns an input takes: `--bind x=age,bmi`, or every column not bound elsewhere (`x=*`).
+struct ColumnChoice {
+  std::vector<std::string> columns;
+  bool rest = false;
+};
+using ColumnBindings = std::map<std::string, ColumnChoice>;
+using Categoricals = std::map<std::string, std::shared_ptr<const Categorical>>;
+
+// A column of an input; `categorical` when it is declared so.
+struct BoundColumn {
+  std::string name;
+  std::shared_ptr<const Categorical> categorical;
+};
+// By input. An input that is not in it takes the array of its name.
+using ColumnPlan = std::map<std::string, std::vector<BoundColumn>>;
+
+// Finds the columns of all inputs, in one order for all clients. RunError when an input has none, and
+// one message with a table of who has what when clients disagree on columns or types.
+ColumnPlan plan_columns(const ir::Program& program, const std::vector<DataSource>& sources,
+                        const ColumnBindings& bindings, const Categoricals& categoricals = {});
+
+// What the columns of an input are called once levels have become columns: age, sex=m.
+std::vector<std::string> column_names(const std::vector<BoundColumn>& columns);
+
+// Reads a client's records. RunError names client, input, columns and counts, never a value.
+Client load_client(const ir::Program& program, const DataSource& source, const ColumnPlan& plan,
+                   Missing missing);
+
+}  // namespace starfold

@@ -1,0 +1,55 @@
+// DuckDB's C functions, loaded when they are first needed: the library is large, and most commands
+// never open a table. Private to starfold/data.
+#pragma once
+
+#include <duckdb.h>
+
+#include <string>
+
+namespace starfold {
+
+// The functions that are used here. Their types are those of the header.
+#define STARFOLD_DUCKDB_FUNCTIONS(X) \
+  X(create_config)                   \
+  X(set_config)                      \
+  X(destroy_config)                  \
+  X(open_ext)                        \
+  X(close)                           \
+  X(connect)                         \
+  X(disconnect)                      \
+  X(query)                           \
+  X(destroy_result)                  \
+  X(result_error)                    \
+  X(extract_statements)              \
+  X(prepare_extracted_statement)     \
+  X(extract_statements_error)        \
+  X(destroy_extracted)               \
+  X(prepare)                         \
+  X(prepare_error)                   \
+  X(destroy_prepare)                 \
+  X(prepared_statement_type)         \
+  X(prepared_statement_column_count) \
+  X(prepared_statement_column_name)  \
+  X(prepared_statement_column_type)  \
+  X(execute_prepared_streaming)      \
+  X(fetch_chunk)                     \
+  X(destroy_data_chunk)              \
+  X(data_chunk_get_size)             \
+  X(data_chunk_get_vector)           \
+  X(vector_get_data)                 \
+  X(vector_get_validity)             \
+  X(free)
+
+struct DuckdbFunctions {
+#define STARFOLD_DECLARE(name) decltype(&::duckdb_##name) name = nullptr;
+  STARFOLD_DUCKDB_FUNCTIONS(STARFOLD_DECLARE)
+#undef STARFOLD_DECLARE
+};
+
+// Loads the library at the first call. RunError says where it was looked for when it is missing.
+const DuckdbFunctions& duckdb();
+
+// Where the loaded library lies.
+std::string duckdb_folder();
+
+}  // namespace starfold

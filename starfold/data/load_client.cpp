@@ -1,0 +1,184 @@
+// A client's records, read and bound.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "starfold/base/error.h"
+#include "starfold/base/utf8.h"
+#include "starfold/data/bind_columns.h"
+#include "starfold/data/records.h"
+
+namespace starfold {
+namespace {
+
+// Columns side by side, as the input's type has them: records along its star.
+Tensor stack(const ir::Input& input, const std::vector<const std::vector<double>*>& columns) {
+  const auto records = static_cast<std::int64_t>(columns.front()->size());
+  if (input.type.rank() == 1) return Tensor({records}, *columns.front());
+  const auto width = static_cast<std::int64_t>(columns.size());
+  const bool star_first = *input.type.record_axis() == 0;
+  Tensor matrix(star_first ? Shape{records, width} : Shape{width, records});
+  for (std::int64_t c = 0; c < width; ++c) {
+    const double* from = columns[static_cast<std::size_t>(c)]->data();
+    double* to = matrix.data.data() + (star_first ? c : c * records);
+    const std::int64_t step = star_first ? width : 1;
+    for (std::int64_t r = 0; r < records; ++r) to[r * step] = from[r];
+  }
+  return matrix;
+}
+
+// The table's columns that a plan uses, each once, and where each input finds its own among what they become.
+struct TableUse {
+  std::vector<ColumnUse> uses;
+  std::map<std::string, std::vector<std::size_t>> columns;  // by input
+  std::size_t width = 0;
+};
+
+TableUse use_of(const Table& table, const ColumnPlan& plan) {
+  TableUse result;
+  std::map<std::string, std::size_t> first_of;  // by column: the first that it becomes
+  for (const auto& [input, columns] : plan) {
+    for (const BoundColumn& column : columns) {
+      const std::size_t width = column.categorical ? column.categorical->width() : 1;
+      const auto [found, fresh] = first_of.emplace(column.name, result.width);
+      if (fresh) {
+        const auto at =
+            std::find_if(table.columns().begin(), table.columns().end(),
+                         [&](const ColumnInfo& info) { return info.name == column.name; });
+        result.uses.push_back(
+            {static_cast<std::size_t>(at - table.columns().begin()), column.categorical});
+        result.width += width;
+      }
+      for (std::size_t i = 0; i < width; ++i) result.columns[input].push_back(found->second + i);
+    }
+  }
+  return result;
+}
+
+Client load_table(const ir::Program& program, const DataSource& source, const ColumnPlan& plan,
+                  Missing missing) {
+  Client client;
+  client.name = source.client;
+  const TableUse use = use_of(*source.table, plan);
+  if (use.uses.empty()) return client;
+  std::vector<std::vector<double>> columns(use.width);
+  RecordReader reader(source.table, use.uses, missing);
+  while (reader.next()) {
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      columns[c].insert(columns[c].end(), reader.columns()[c],
+                        reader.columns()[c] + reader.records());
+    }
+  }
+  reader.check();
+  for (const ir::Input& input : program.inputs) {
+    const auto found = use.columns.find(input.name);
+    if (found == use.columns.end()) continue;
+    std::vector<const std::vector<double>*> parts;
+    for (const std::size_t c : found->second) parts.push_back(&columns[c]);
+    client.arrays.emplace(input.name, stack(input, parts));
+  }
+  return client;
+}
+
+Tensor stack_arrays(const ir::Input& input, const DataSource& source,
+                    const std::vector<BoundColumn>& columns) {
+  std::vector<const std::vector<double>*> parts;
+  for (const BoundColumn& column : columns) {
+    if (column.categorical) {
+      throw RunError(
+          fmt::format("column {} is declared categorical, but comes from an array", column.name));
+    }
+    const auto found = source.arrays.find(column.name);
+    if (found == source.arrays.end() || found->second.rank() != 1) {
+      throw RunError(fmt::format("{} is no column for input {}", column.name, input.name));
+    }
+    if (!parts.empty() && found->second.data.size() != parts.front()->size()) {
+      throw RunError(fmt::format("columns {} and {} of input {} have {} and {} records",
+                                 columns.front().name, column.name, input.name,
+                                 parts.front()->size(), found->second.data.size()));
+    }
+    parts.push_back(&found->second.data);
+  }
+  return stack(input, parts);
+}
+
+Client load_arrays(const ir::Program& program, const DataSource& source, const ColumnPlan& plan) {
+  Client client;
+  client.name = source.client;
+  for (const ir::Input& input : program.inputs) {
+    if (!input.type.federated()) continue;
+    const auto columns = plan.find(input.name);
+    const auto array = source.arrays.find(input.name);
+    if (columns != plan.end()) {
+      client.arrays.emplace(input.name, stack_arrays(input, source, columns->second));
+    } else if (array != source.arrays.end()) {
+      client.arrays.emplace(input.name, array->second);
+    } else {
+      throw RunError(fmt::format("it has no array for input {} ({}); it has {}", input.name,
+                                 input.type.to_string(), source.shown_columns()));
+    }
+  }
+  return client;
+}
+
+// An array without the records that are dropped.
+Tensor keep_records(const Tensor& array, std::size_t axis, const std::vector<char>& dropped) {
+  std::int64_t outer = 1;
+  for (std::size_t k = 0; k < axis; ++k) outer *= array.shape[k];
+  std::int64_t inner = 1;
+  for (std::size_t k = axis + 1; k < array.rank(); ++k) inner *= array.shape[k];
+  Tensor kept;
+  kept.shape = array.shape;
+  kept.shape[axis] = std::count(dropped.begin(), dropped.end(), 0);
+  kept.data.clear();
+  for (std::int64_t o = 0; o < outer; ++o) {
+    for (std::size_t r = 0; r < dropped.size(); ++r) {
+      const auto begin =
+          array.data.begin() + (o * array.shape[axis] + static_cast<std::int64_t>(r)) * inner;
+      if (dropped[r] == 0) kept.data.insert(kept.data.end(), begin, begin + inner);
+    }
+  }
+  return kept;
+}
+
+// In arrays nan is a number like others; only who asks to drop missing values loses records that have one.
+void drop_nan(const ir::Program& program, Client& client) {
+  std::map<std::string, std::vector<char>> dropped;  // by record set
+  for (const auto& [set, count] : record_counts(program, client))
+    dropped[set].resize(static_cast<std::size_t>(count), 0);
+  for (const ir::Input& input : program.inputs) {
+    const auto array = client.arrays.find(input.name);
+    if (array == client.arrays.end() || array->second.rank() != input.type.rank()) continue;
+    std::int64_t inner = 1;
+    for (std::size_t k = *input.type.record_axis() + 1; k < input.type.rank(); ++k)
+      inner *= array->second.shape[k];
+    std::vector<char>& marks = dropped.at(input.type.record_set());
+    for (std::size_t i = 0; i < array->second.data.size(); ++i) {
+      if (std::isnan(array->second.data[i]))
+        marks[i / static_cast<std::size_t>(inner) % marks.size()] = 1;
+    }
+  }
+  for (const ir::Input& input : program.inputs) {
+    const auto array = client.arrays.find(input.name);
+    if (array == client.arrays.end() || array->second.rank() != input.type.rank()) continue;
+    array->second =
+        keep_records(array->second, *input.type.record_axis(), dropped.at(input.type.record_set()));
+  }
+}
+
+}  // namespace
+
+Client load_client(const ir::Program& program, const DataSource& source, const ColumnPlan& plan,
+                   Missing missing) {
+  try {
+    if (source.table) return load_table(program, source, plan, missing);
+    Client client = load_arrays(program, source, plan);
+    if (missing == Missing::drop) drop_nan(program, client);
+    return client;
+  } catch (const RunError& error) {
+    throw RunError(fmt::format("client {}: {}", source.client, error.what()));
+  }
+}
+
+}  // namespace starfold

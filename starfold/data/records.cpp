@@ -1,0 +1,134 @@
+#include "starfold/data/records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "starfold/base/error.h"
+#include "starfold/base/utf8.h"
+
+namespace starfold {
+namespace {
+
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+
+std::int64_t count_nan(const double* values, std::size_t count) {
+  std::int64_t found = 0;
+  for (std::size_t i = 0; i < count; ++i) found += values[i] != values[i] ? 1 : 0;
+  return found;
+}
+
+std::string count_words(std::int64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+}  // namespace
+
+RecordReader::RecordReader(std::shared_ptr<const Table> table, std::vector<ColumnUse> uses,
+                           Missing missing)
+    : table_(std::move(table)),
+      uses_(std::move(uses)),
+      missing_(missing),
+      scan_(table_->scan(uses_)),
+      missing_counts_(uses_.size()),
+      unseen_counts_(uses_.size()) {}
+
+bool RecordReader::next() {
+  while (scan_->next()) {
+    clean();
+    if (records_ > 0) return true;
+  }
+  records_ = 0;
+  return false;
+}
+
+void RecordReader::clean() {
+  const std::size_t count = scan_->records();
+  columns_.clear();
+  dropped_.clear();
+  used_buffers_ = 0;
+  for (std::size_t u = 0; u < uses_.size(); ++u) {
+    const double* values = filled(u, count);
+    const std::int64_t found = missing_ == Missing::nan ? 0 : count_nan(values, count);
+    missing_counts_[u] += found;
+    if (found > 0 && missing_ == Missing::drop) {
+      dropped_.resize(count, 0);
+      for (std::size_t i = 0; i < count; ++i) {
+        if (values[i] != values[i]) dropped_[i] = 1;
+      }
+    }
+    if (uses_[u].categorical) unseen_counts_[u] += std::count(values, values + count, 0.0);
+    add_columns(uses_[u], values, count);
+  }
+  records_ = count;
+  if (!dropped_.empty()) drop_marked(count);
+}
+
+// A column's numbers with nan where none is.
+const double* RecordReader::filled(std::size_t use, std::size_t count) {
+  const double* values = scan_->column(use);
+  const std::uint64_t* valid = scan_->valid(use);
+  if (valid == nullptr) return values;
+  std::vector<double>& copy = buffer(count);
+  for (std::size_t i = 0; i < count; ++i)
+    copy[i] = (valid[i / 64] >> (i % 64) & 1U) != 0 ? values[i] : nan_value;
+  return copy.data();
+}
+
+void RecordReader::add_columns(const ColumnUse& use, const double* values, std::size_t count) {
+  if (!use.categorical || use.categorical->coding == Categorical::Coding::codes) {
+    columns_.push_back(values);
+    return;
+  }
+  for (std::size_t level = 0; level < use.categorical->levels.size(); ++level) {
+    if (level == use.categorical->reference) continue;
+    std::vector<double>& column = buffer(count);
+    const auto number = static_cast<double>(level + 1);
+    for (std::size_t i = 0; i < count; ++i) {
+      column[i] = values[i] == number ? 1.0 : values[i] != values[i] ? nan_value : 0.0;
+    }
+    columns_.push_back(column.data());
+  }
+}
+
+void RecordReader::drop_marked(std::size_t count) {
+  for (const double*& column : columns_) {
+    std::vector<double>& kept = buffer(count);
+    records_ = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (dropped_[i] == 0) kept[records_++] = column[i];
+    }
+    column = kept.data();
+  }
+}
+
+std::vector<double>& RecordReader::buffer(std::size_t size) {
+  if (used_buffers_ == buffers_.size()) buffers_.emplace_back();
+  std::vector<double>& result = buffers_[used_buffers_++];
+  if (result.size() < size) result.resize(size);
+  return result;
+}
+
+void RecordReader::check() const {
+  std::string missing;
+  std::string unseen;
+  for (std::size_t u = 0; u < uses_.size(); ++u) {
+    const std::string name = printable(table_->columns()[uses_[u].column].name);
+    if (missing_ == Missing::error && missing_counts_[u] > 0) {
+      missing += fmt::format("{}column {} has {}", missing.empty() ? "" : ", ", name,
+                             count_words(missing_counts_[u], "missing value", "missing values"));
+    }
+    if (unseen_counts_[u] > 0) {
+      unseen += fmt::format(
+          "{}column {} has {} that {} no declared level", unseen.empty() ? "" : ", ", name,
+          count_words(unseen_counts_[u], "value", "values"), unseen_counts_[u] == 1 ? "is" : "are");
+    }
+  }
+  if (!unseen.empty()) throw RunError(unseen);
+  if (!missing.empty())
+    throw RunError(missing + "; to go on without them, use --missing drop or --missing nan");
+}
+
+}  // namespace starfold

@@ -1,0 +1,395 @@
+#include "starfold/data/study.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "starfold/base/suggest.h"
+#include "starfold/base/utf8.h"
+#include "starfold/data/npy.h"
+
+namespace starfold {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* type_name(const toml::node& node) {
+  if (node.is_table()) return "a table";
+  if (node.is_array()) return "an array";
+  if (node.is_string()) return "a string";
+  if (node.is_integer()) return "an integer";
+  if (node.is_floating_point()) return "a number";
+  if (node.is_boolean()) return "true or false";
+  return "a date or time";
+}
+
+class Reader {
+ public:
+  Reader(const std::string& file) : file_(file), folder_(fs::path(file).parent_path()) {}
+
+  Study read(const toml::table& root) {
+    study_.file = file_;
+    only(root, "", {"program", "inputs", "sizes", "client", "categorical", "options"});
+    const toml::node* program = root.get("program");
+    if (program == nullptr)
+      fail(root, "program is missing: a path, or the name of a library program");
+    study_.program = program_path(string(*program, "program"));
+    if (const toml::node* inputs = root.get("inputs")) read_inputs(table(*inputs, "inputs"));
+    if (const toml::node* sizes = root.get("sizes")) read_sizes(table(*sizes, "sizes"));
+    if (const toml::node* declared = root.get("categorical"))
+      read_categoricals(table(*declared, "categorical"));
+    if (const toml::node* options = root.get("options")) read_options(table(*options, "options"));
+    read_clients(root);
+    return std::move(study_);
+  }
+
+ private:
+  [[noreturn]] void fail(const toml::node& at, const std::string& message) const {
+    throw StudyError(fmt::format("{}:{}: {}", file_, at.source().begin.line, message));
+  }
+
+  // Every key must be one of these.
+  void only(const toml::table& table, const std::string& where,
+            const std::vector<std::string>& keys) const {
+    for (const auto& [key, node] : table) {
+      const std::string name(key.str());
+      if (std::find(keys.begin(), keys.end(), name) != keys.end()) continue;
+      const std::string suggestion = nearest(name, keys);
+      throw StudyError(fmt::format("{}:{}: {} has no key {}; {}", file_, key.source().begin.line,
+                                   where.empty() ? "a study" : "[" + where + "]", printable(name),
+                                   suggestion.empty()
+                                       ? fmt::format("it may have {}", fmt::join(keys, ", "))
+                                       : fmt::format("did you mean {}?", suggestion)));
+    }
+  }
+
+  const toml::table& table(const toml::node& node, const std::string& name) const {
+    if (!node.is_table())
+      fail(node, fmt::format("{} must be a section [{}], not {}", name, name, type_name(node)));
+    return *node.as_table();
+  }
+  std::string string(const toml::node& node, const std::string& name) const {
+    if (!node.is_string())
+      fail(node, fmt::format("{} must be a string, not {}", name, type_name(node)));
+    return node.as_string()->get();
+  }
+  std::int64_t integer(const toml::node& node, const std::string& name, std::int64_t least) const {
+    if (!node.is_integer())
+      fail(node, fmt::format("{} must be an integer, not {}", name, type_name(node)));
+    if (node.as_integer()->get() < least)
+      fail(node, fmt::format("{} must be at least {}", name, least));
+    return node.as_integer()->get();
+  }
+
+  std::string path(const std::string& written) const {
+    if (written.empty() || folder_.empty() || fs::path(written).is_absolute()) return written;
+    return (folder_ / written).lexically_normal().string();
+  }
+  // A file beside the study, or else a name for the library.
+  std::string program_path(const std::string& written) const {
+    std::error_code ignored;
+    const bool file = fs::exists(path(written), ignored) || fs::path(written).has_extension() ||
+                      fs::path(written).has_parent_path();
+    return file ? path(written) : written;
+  }
+
+  // --- [inputs] and [sizes]
+
+  void read_inputs(const toml::table& inputs) {
+    for (const auto& [key, node] : inputs) {
+      const std::string name(key.str());
+      study_.lines[name] = key.source().begin.line;
+      if (node.is_string() && !node.as_string()->get().starts_with("@")) {
+        const std::string column = node.as_string()->get();
+        if (column.empty()) fail(node, fmt::format("inputs.{} names no column", name));
+        study_.bindings[name] = {column == "*" ? std::vector<std::string>{} : std::vector{column},
+                                 column == "*"};
+      } else if (is_columns(node)) {
+        study_.bindings[name] = {columns(*node.as_array(), name), false};
+      } else {
+        study_.values.emplace(name, value(node, name));
+      }
+    }
+  }
+
+  static bool is_columns(const toml::node& node) {
+    return node.is_array() && !node.as_array()->empty() && node.as_array()->front().is_string();
+  }
+
+  std::vector<std::string> columns(const toml::array& list, const std::string& name) const {
+    std::vector<std::string> result;
+    for (const toml::node& entry : list) {
+      result.push_back(string(entry, fmt::format("each column of inputs.{}", name)));
+      if (std::count(result.begin(), result.end(), result.back()) > 1) {
+        fail(entry, fmt::format("inputs.{} names column {} twice", name, printable(result.back())));
+      }
+    }
+    return result;
+  }
+
+  Tensor value(const toml::node& node, const std::string& name) const {
+    if (const auto number = node.value<double>(); number && !node.is_boolean())
+      return Tensor::scalar(*number);
+    if (node.is_string()) return read_npy(path(node.as_string()->get().substr(1)));
+    if (!node.is_array() || node.as_array()->empty()) {
+      fail(node, fmt::format("inputs.{} must be columns (\"age\", [\"age\", \"bmi\"], \"*\") or a "
+                             "value (a number, an array, "
+                             "\"@file.npy\"), not {}",
+                             name, node.is_array() ? "an empty array" : type_name(node)));
+    }
+    Tensor whole;
+    whole.data.clear();
+    bool first = true;
+    for (const toml::node& entry : *node.as_array()) {
+      if (entry.is_string()) fail(entry, fmt::format("inputs.{} mixes numbers and strings", name));
+      const Tensor part = value(entry, name);
+      if (!first && part.shape != whole.shape)
+        fail(entry, fmt::format("inputs.{}: the rows of the array differ in length", name));
+      whole.shape = part.shape;
+      whole.data.insert(whole.data.end(), part.data.begin(), part.data.end());
+      first = false;
+    }
+    whole.shape.insert(whole.shape.begin(), static_cast<std::int64_t>(node.as_array()->size()));
+    return whole;
+  }
+
+  void read_sizes(const toml::table& sizes) {
+    for (const auto& [key, node] : sizes) {
+      const std::string name(key.str());
+      study_.lines[name] = key.source().begin.line;
+      const auto size = static_cast<double>(integer(node, "sizes." + name, 1));
+      if (!study_.values.emplace(name, Tensor::scalar(size)).second)
+        fail(node, fmt::format("{} has a value in [inputs] already", name));
+    }
+  }
+
+  // --- [categorical.NAME]
+
+  void read_categoricals(const toml::table& declared) {
+    for (const auto& [key, node] : declared) {
+      const std::string name(key.str());
+      const std::string where = "categorical." + name;
+      const toml::table& section = table(node, where);
+      only(section, where, {"levels", "coding", "reference"});
+      auto result = std::make_shared<Categorical>();
+      result->levels = levels(section, where);
+      if (const toml::node* coding = section.get("coding")) {
+        const std::string word = string(*coding, where + ".coding");
+        if (word != "onehot" && word != "codes")
+          fail(*coding, fmt::format("{}.coding must be \"onehot\" or \"codes\"", where));
+        if (word == "codes") result->coding = Categorical::Coding::codes;
+      }
+      if (const toml::node* reference = section.get("reference"))
+        read_reference(*reference, where, *result);
+      if (result->width() == 0)
+        fail(section, fmt::format("{} has only its reference level", where));
+      study_.categoricals.emplace(name, std::move(result));
+    }
+  }
+
+  std::vector<std::string> levels(const toml::table& section, const std::string& where) const {
+    const toml::node* list = section.get("levels");
+    if (list == nullptr)
+      fail(section, fmt::format("[{}] needs levels, for example levels = [\"f\", \"m\"]", where));
+    if (!list->is_array() || list->as_array()->empty())
+      fail(*list, fmt::format("{}.levels must be an array of strings or integers", where));
+    std::vector<std::string> result;
+    for (const toml::node& entry : *list->as_array()) {
+      result.push_back(level(entry, where + ".levels"));
+      if (std::count(result.begin(), result.end(), result.back()) > 1)
+        fail(entry, fmt::format("{}.levels names a level twice", where));
+    }
+    return result;
+  }
+
+  std::string level(const toml::node& node, const std::string& name) const {
+    if (node.is_string()) return node.as_string()->get();
+    if (node.is_integer()) return std::to_string(node.as_integer()->get());
+    if (node.is_boolean()) return node.as_boolean()->get() ? "true" : "false";
+    fail(node, fmt::format("{} must hold strings or integers, not {}", name, type_name(node)));
+  }
+
+  void read_reference(const toml::node& node, const std::string& where,
+                      Categorical& categorical) const {
+    if (categorical.coding == Categorical::Coding::codes)
+      fail(node, fmt::format("{}.reference is for coding = \"onehot\"", where));
+    if (node.is_boolean() && !node.as_boolean()->get()) {
+      categorical.reference = categorical.levels.size();
+      return;
+    }
+    const auto found = std::find(categorical.levels.begin(), categorical.levels.end(),
+                                 level(node, where + ".reference"));
+    if (found == categorical.levels.end())
+      fail(node, fmt::format("{}.reference is none of its levels", where));
+    categorical.reference = static_cast<std::size_t>(found - categorical.levels.begin());
+  }
+
+  // --- [[client]]
+
+  void read_clients(const toml::table& root) {
+    const toml::node* list = root.get("client");
+    if (list == nullptr) return;
+    if (!list->is_array() || !list->as_array()->is_homogeneous<toml::table>()) {
+      fail(*list, "clients are written as sections [[client]], each with a name and data");
+    }
+    for (const toml::node& node : *list->as_array()) {
+      StudyClient client = read_client(*node.as_table());
+      for (const StudyClient& other : study_.clients) {
+        if (other.name == client.name)
+          fail(node, fmt::format("two clients are named {}", printable(client.name)));
+      }
+      study_.clients.push_back(std::move(client));
+    }
+  }
+
+  StudyClient read_client(const toml::table& section) const {
+    only(section, "client", {"name", "data", "query", "columns"});
+    StudyClient client;
+    client.data.folder = folder_.empty() ? "." : folder_.string();
+    const toml::node* name = section.get("name");
+    if (name == nullptr) fail(section, "a client needs a name");
+    client.name = string(*name, "client.name");
+    if (client.name.empty()) fail(*name, "client.name is empty");
+    if (const toml::node* data = section.get("data"))
+      client.data.path = path(string(*data, "client.data"));
+    if (const toml::node* query = section.get("query"))
+      client.data.query = string(*query, "client.query");
+    if (client.data.path.empty() && client.data.query.empty()) {
+      fail(section,
+           fmt::format("client {} needs data (a file) or a query", printable(client.name)));
+    }
+    if (const toml::node* columns = section.get("columns")) {
+      for (const auto& [key, node] : table(*columns, "client.columns")) {
+        client.data.columns.emplace(std::string(key.str()),
+                                    string(node, fmt::format("client.columns.{}", key.str())));
+      }
+    }
+    return client;
+  }
+
+  // --- [options]
+
+  void read_options(const toml::table& options) {
+    only(options, "options", {"missing", "threads", "memory", "out"});
+    try {
+      if (const toml::node* node = options.get("missing"))
+        study_.missing = parse_missing(string(*node, "options.missing"));
+      if (const toml::node* node = options.get("memory")) {
+        study_.memory = node->is_integer() ? integer(*node, "options.memory", 1)
+                                           : parse_memory(string(*node, "options.memory"));
+      }
+    } catch (const StudyError& error) {
+      if (std::string_view(error.what()).starts_with(file_)) throw;
+      throw StudyError(fmt::format("{}:{}: {}", file_, options.source().begin.line, error.what()));
+    }
+    if (const toml::node* node = options.get("threads")) {
+      study_.threads =
+          static_cast<int>(std::min<std::int64_t>(integer(*node, "options.threads", 1), 1024));
+    }
+    if (const toml::node* node = options.get("out"))
+      study_.out = path(string(*node, "options.out"));
+  }
+
+  const std::string& file_;
+  fs::path folder_;
+  Study study_;
+};
+
+}  // namespace
+
+Study parse_study(std::string_view text, const std::string& file) {
+  try {
+    return Reader(file).read(toml::parse(text, file));
+  } catch (const toml::parse_error& error) {
+    throw StudyError(
+        fmt::format("{}:{}: {}", file, error.source().begin.line, printable(error.description())));
+  }
+}
+
+void check_study(const Study& study, const ir::Program& program) {
+  std::vector<std::string> names;
+  for (const ir::Input& input : program.inputs) names.push_back(input.name);
+  for (const ir::SizeVariable& size : program.sizes) names.push_back(size.name);
+  const auto place = [&](const std::string& name) {
+    const auto line = study.lines.find(name);
+    return line == study.lines.end() ? "" : fmt::format("{}:{}: ", study.file, line->second);
+  };
+  for (const auto& [name, line] : study.lines) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string suggestion = nearest(name, names);
+    throw StudyError(
+        fmt::format("{}the program has no input or size {}{}", place(name), printable(name),
+                    suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
+  }
+  for (const ir::Input& input : program.inputs) {
+    if (study.lines.count(input.name) == 0) continue;
+    if (input.type.federated() && study.values.count(input.name) != 0) {
+      throw StudyError(fmt::format("{}input {} is {}: it takes columns of the clients, not a value",
+                                   place(input.name), input.name, input.type.to_string()));
+    }
+    if (!input.type.federated() && study.bindings.count(input.name) != 0) {
+      throw StudyError(fmt::format("{}input {} is {}: it takes a value, not columns of the clients",
+                                   place(input.name), input.name, input.type.to_string()));
+    }
+  }
+}
+
+Settings study_settings(const Study& study, const ir::Program& program) {
+  Settings settings;
+  for (const auto& [name, tensor] : study.values) {
+    const auto is_name = [name = name](const auto& declared) { return declared.name == name; };
+    if (std::none_of(program.sizes.begin(), program.sizes.end(), is_name)) {
+      settings.shared.emplace(name, tensor);
+      continue;
+    }
+    const double number = tensor.item();
+    if (!tensor.shape.empty() || !(number >= 1 && number <= 1e15) || number != std::floor(number)) {
+      throw StudyError(fmt::format("the value of {}: a size is a positive integer", name));
+    }
+    settings.sizes[name] = static_cast<std::int64_t>(number);
+  }
+  return settings;
+}
+
+Missing parse_missing(const std::string& word) {
+  if (word == "error") return Missing::error;
+  if (word == "drop") return Missing::drop;
+  if (word == "nan") return Missing::nan;
+  throw StudyError(
+      fmt::format("missing values are treated by error, drop or nan, not by {}", printable(word)));
+}
+
+std::int64_t parse_memory(const std::string& text) {
+  std::size_t used = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  std::string unit = text.substr(used);
+  unit.erase(0, unit.find_first_not_of(' '));
+  static const std::map<std::string, double> units = {{"", 1},
+                                                      {"B", 1},
+                                                      {"KB", 1e3},
+                                                      {"MB", 1e6},
+                                                      {"GB", 1e9},
+                                                      {"TB", 1e12},
+                                                      {"KiB", 1024.0},
+                                                      {"MiB", 1048576.0},
+                                                      {"GiB", 1073741824.0},
+                                                      {"TiB", 1099511627776.0}};
+  const auto found = units.find(unit);
+  if (used == 0 || found == units.end() || !(number * found->second >= 1) ||
+      number * found->second > 1e18) {
+    throw StudyError(
+        fmt::format("memory is an amount like 512MB or 2GiB, not {}", printable(text)));
+  }
+  return static_cast<std::int64_t>(number * found->second);
+}
+
+}  // namespace starfold

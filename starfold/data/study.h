@@ -1,0 +1,53 @@
+// A study: which program runs over whose data, and how. Written in TOML; docs/study.md is the schema.
+#pragma once
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starfold/data/bind_columns.h"
+
+namespace starfold {
+
+struct StudyClient {
+  std::string name;
+  TableLocation data;
+};
+
+struct Study {
+  std::string program;  // a path, or the name of a library program
+  std::vector<StudyClient> clients;
+  ColumnBindings bindings;
+  Categoricals categoricals;
+  std::map<std::string, Tensor> values;  // of shared inputs and sizes
+  Missing missing = Missing::error;
+  int threads = 0;          // 0: as many as the machine has
+  std::int64_t memory = 0;  // bytes for records; 0: half of the machine's
+  std::string out;
+
+  std::string file;                          // where it was written; empty: on the command line
+  std::map<std::string, std::size_t> lines;  // of [inputs] and [sizes]
+};
+
+// A study that was written wrongly. The message has the place.
+class StudyError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Reads a study. Relative paths in it are relative to `file`. StudyError when it is wrong.
+Study parse_study(std::string_view text, const std::string& file);
+
+// StudyError when the study gives a value or columns to what the program does not have.
+void check_study(const Study& study, const ir::Program& program);
+
+// The values as settings of a program; StudyError when a size is not a positive integer.
+Settings study_settings(const Study& study, const ir::Program& program);
+
+// "error", "drop", "nan"; "512MB", "2 GiB". StudyError otherwise.
+Missing parse_missing(const std::string& word);
+std::int64_t parse_memory(const std::string& text);
+
+}  // namespace starfold

@@ -1,0 +1,69 @@
+// A client's table: a CSV, Parquet, JSON, DuckDB or SQLite file, or a query, read through DuckDB. No
+// error that comes from here holds a record's value.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "starfold/data/columns.h"
+
+namespace starfold {
+
+struct TableLocation {
+  std::string path;    // a file; "hospital.duckdb#visits" names one of several tables in it
+  std::string query;   // or one SELECT; a file given with it is called `data` there
+  std::string folder;  // where relative paths in the query are looked for; empty: where we run
+  std::map<std::string, std::string> columns;  // names that programs use, for names in the table
+};
+
+// What reading may take.
+struct TableLimits {
+  int threads = 1;
+  std::int64_t memory = 0;  // bytes for DuckDB; 0: its own limit
+};
+
+// Records on their way: a few thousand at a time, in the order of the table.
+class TableScan {
+ public:
+  virtual ~TableScan() = default;
+  // Moves to the next records; false at the end.
+  virtual bool next() = 0;
+  virtual std::size_t records() const = 0;
+  // A column's numbers; for a categorical one the number of its level, 0 when it has no such level.
+  virtual const double* column(std::size_t index) const = 0;
+  // One bit per record, set where there is a value; null when there is one everywhere.
+  virtual const std::uint64_t* valid(std::size_t index) const = 0;
+};
+
+class Table {
+ public:
+  virtual ~Table() = default;
+  virtual const std::vector<ColumnInfo>& columns() const = 0;
+  // False when the names may themselves be a record (a CSV file without a header): then no message
+  // shows them.
+  virtual bool names_are_safe() const { return true; }
+  // Starts reading columns; one scan at a time.
+  virtual std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses) const = 0;
+};
+
+// Whether files of this name are tables.
+bool is_table_path(const std::string& path);
+
+// Opens tables; the plain files among them share one DuckDB, started with the first.
+class Tables {
+ public:
+  explicit Tables(TableLimits limits);
+  ~Tables();
+  // Reads what a table's columns are. RunError when that cannot be done.
+  std::shared_ptr<const Table> open(const TableLocation& location);
+
+ private:
+  struct Shared;
+  TableLimits limits_;
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace starfold

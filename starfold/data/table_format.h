@@ -1,0 +1,36 @@
+// What differs between kinds of tables. Private to starfold/data.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "starfold/data/columns.h"
+#include "starfold/data/database.h"
+
+namespace starfold {
+
+class TableFormat {
+ public:
+  virtual ~TableFormat() = default;
+  // What stands after FROM to read these columns.
+  virtual std::string from(const std::vector<ColumnUse>& uses) const = 0;
+  // What a column is called there.
+  virtual std::string name(std::size_t column) const = 0;
+
+  std::vector<ColumnInfo> columns;
+  bool names_are_safe = true;
+};
+
+// Opens a CSV file: `delimiter` separates its fields.
+std::unique_ptr<TableFormat> open_csv(const Database& database, const std::string& path,
+                                      char delimiter);
+// Opens JSON: one object per line, or one array of objects.
+std::unique_ptr<TableFormat> open_json(const Database& database, const std::string& path);
+// Anything that DuckDB knows the types of: what stands after FROM.
+std::unique_ptr<TableFormat> open_typed(const Database& database, const std::string& from);
+
+// Kind and words for a type of DuckDB's.
+ColumnInfo describe_type(duckdb_type type);
+
+}  // namespace starfold

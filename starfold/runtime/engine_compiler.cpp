@@ -1,0 +1,366 @@
+#include "starfold/runtime/engine_compiler.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "starfold/base/error.h"
+#include "starfold/ops/meaning.h"
+#include "starfold/runtime/apply.h"
+
+namespace starfold::engine {
+namespace {
+
+using ir::Kind;
+using ir::NodeId;
+
+bool is_op(const ir::Node& node, std::string_view name, std::size_t arity) {
+  return node.kind == Kind::apply && node.op->name == name && node.args.size() == arity &&
+         is_standard(*node.op);
+}
+
+Tensor numbered(const Shape& shape, std::uint32_t first) {
+  Tensor tensor(shape);
+  std::iota(tensor.data.begin(), tensor.data.end(), static_cast<double>(first));
+  return tensor;
+}
+
+CellMap as_map(const Tensor& numbers) {
+  CellMap map;
+  map.reserve(numbers.data.size());
+  for (const double number : numbers.data) map.push_back(static_cast<std::uint32_t>(number));
+  return map;
+}
+
+}  // namespace
+
+bool is_standard(const Op& op) {
+  static const std::set<const Op*> ops = [] {
+    std::set<const Op*> all;
+    for (const auto& row : Signature::standard().ops()) all.insert(row.get());
+    return all;
+  }();
+  return ops.count(&op) != 0;
+}
+
+bool is_view(const ir::Node& node) {
+  if (node.kind != Kind::apply || !is_standard(*node.op)) return false;
+  if (node.op->family == Family::permutation) return true;
+  static constexpr std::string_view names[] = {"[:]", "reshape", "concat", "[,]", "stop_gradient"};
+  return node.op->family == Family::client_local &&
+         std::find(std::begin(names), std::end(names), node.op->name) != std::end(names);
+}
+
+CellMap identity(std::size_t cells) {
+  CellMap map(cells);
+  std::iota(map.begin(), map.end(), 0U);
+  return map;
+}
+
+CellMap by_place(const std::vector<std::uint32_t>& places) {
+  CellMap cells = identity(places.size());
+  std::stable_sort(cells.begin(), cells.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return places[a] < places[b]; });
+  return cells;
+}
+
+// Statistics of several columns together need all of them at once.
+bool by_cell(const Step& step) {
+  const bool pooled =
+      (step.code == Code::fold_moments || step.code == Code::fold_logsumexp) && step.terms > 1;
+  return step.code < Code::combine && !pooled;
+}
+
+const std::string& record_set_of(const ir::Program& program, const ir::Node& fold) {
+  for (const NodeId arg : fold.args) {
+    if (program.graph[arg].federated()) return program.graph[arg].type().record_set();
+  }
+  throw Bug("a fold without a federated operand");
+}
+
+Shape block_shape(const Type& type, const SizeValues& sizes, std::int64_t records) {
+  Shape shape = cell_shape(type, sizes);
+  if (const auto axis = type.record_axis())
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis), records);
+  return shape;
+}
+
+std::vector<std::uint32_t> folded_places(const Shape& shape,
+                                         const std::vector<std::int64_t>& axes) {
+  std::vector<std::uint32_t> places(1, 0);
+  std::uint32_t stride = 1;
+  for (std::size_t k = shape.size(); k-- > 0;) {
+    const bool folded =
+        std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(k)) != axes.end();
+    const auto extent = static_cast<std::uint32_t>(shape[k]);
+    std::vector<std::uint32_t> longer;
+    longer.reserve(places.size() * extent);
+    for (std::uint32_t i = 0; i < extent; ++i) {
+      for (const std::uint32_t place : places) longer.push_back(place + (folded ? 0 : i * stride));
+    }
+    places = std::move(longer);
+    if (!folded) stride *= extent;
+  }
+  return places;
+}
+
+MatmulMap matmul_map(const Shape& left, const Shape& right) {
+  MatmulMap map;
+  const Shape left_batch(left.begin(), left.end() - std::min<std::ptrdiff_t>(2, std::ssize(left)));
+  const Shape right_batch(right.begin(),
+                          right.end() - std::min<std::ptrdiff_t>(2, std::ssize(right)));
+  const Shape batch = meaning::broadcast_shapes(left_batch, right_batch);
+  map.batch = static_cast<std::size_t>(element_count(batch));
+  map.rows = left.size() > 1 ? static_cast<std::size_t>(left[left.size() - 2]) : 1;
+  map.columns = right.size() > 1 ? static_cast<std::size_t>(right.back()) : 1;
+  map.terms = static_cast<std::size_t>(left.back());
+  map.left_stride = 1;
+  map.right_stride = map.columns;
+  const CellMap left_start = as_map(meaning::broadcast_to(numbered(left_batch, 0), batch));
+  const CellMap right_start = as_map(meaning::broadcast_to(numbered(right_batch, 0), batch));
+  for (std::size_t b = 0; b < map.batch; ++b) {
+    for (std::size_t i = 0; i < map.rows; ++i) {
+      for (std::size_t j = 0; j < map.columns; ++j) {
+        map.left.push_back(static_cast<std::uint32_t>((left_start[b] * map.rows + i) * map.terms));
+        map.right.push_back(
+            static_cast<std::uint32_t>(right_start[b] * map.terms * map.columns + j));
+      }
+    }
+  }
+  return map;
+}
+
+Compiler::Compiler(const ir::Program& program, const SizeValues& sizes, const Round& round,
+                   const std::string& record_set, Tables& tables)
+    : program_(program), sizes_(sizes), round_(round), record_set_(record_set), tables_(tables) {
+  for (const NodeId id : round.encoders) {
+    if (node(id).type().record_set() == record_set) encoders_.insert(id);
+  }
+  for (const NodeId id : round.kept) {
+    if (encoders_.count(id) != 0) kept_.insert(id);
+  }
+  count_uses();
+}
+
+BlockProgram Compiler::compile(const std::map<NodeId, Columns>& given) {
+  values_ = given;
+  const std::vector<NodeId> needed = find_needed();
+  // Folds run as soon as their operands are there.
+  std::multimap<NodeId, std::size_t> folds;
+  for (std::size_t i = 0; i < round_.merges.size(); ++i) {
+    const ir::Node& fold = node(round_.merges[i].fold);
+    if (record_set_of(program_, fold) != record_set_) continue;
+    NodeId last = 0;
+    for (const NodeId leaf : fold_leaves(fold)) {
+      if (values_.count(leaf) == 0) last = std::max(last, leaf);
+    }
+    folds.emplace(last, i);
+  }
+  auto next = folds.begin();
+  const auto emit_folds = [&](NodeId up_to) {
+    for (; next != folds.end() && next->first <= up_to; ++next) emit_fold(next->second);
+  };
+  for (const NodeId id : needed) {
+    if (id > 0) emit_folds(id - 1);
+    emit(id);
+    costs_[id] = cost(id);
+  }
+  emit_folds(ir::no_node);
+
+  BlockProgram program;
+  program.steps = std::move(steps_);
+  program.groups = group_steps(program.steps);
+  program.accumulators = accumulators_;
+  return program;
+}
+
+// --- which values are needed --------------------------------------------------------------------
+
+void Compiler::count_uses() {
+  for (const NodeId id : encoders_) {
+    for (const NodeId arg : node(id).args) ++uses_[arg];
+  }
+  for (const Merge& merge : round_.merges) {
+    for (const NodeId arg : node(merge.fold).args) ++uses_[arg];
+  }
+}
+
+std::vector<NodeId> Compiler::find_needed() const {
+  std::vector<NodeId> pending;
+  for (const Merge& merge : round_.merges) {
+    const ir::Node& fold = node(merge.fold);
+    if (record_set_of(program_, fold) != record_set_) continue;
+    for (const NodeId leaf : fold_leaves(fold)) pending.push_back(leaf);
+  }
+  std::set<NodeId> needed;
+  while (!pending.empty()) {
+    const NodeId id = pending.back();
+    pending.pop_back();
+    if (!node(id).federated() || values_.count(id) != 0 || !needed.insert(id).second) continue;
+    pending.insert(pending.end(), node(id).args.begin(), node(id).args.end());
+  }
+  return {needed.begin(), needed.end()};
+}
+
+// The values that a fold reads.
+std::vector<NodeId> Compiler::fold_leaves(const ir::Node& fold) const {
+  std::vector<NodeId> leaves;
+  if (fold.op->monoid == Monoid::count) return leaves;
+  const bool sums_products = fold.op->family == Family::matmul || fold.op->monoid == Monoid::sum;
+  for (const NodeId arg : fold.args) add_leaves(arg, sums_products ? factor_depth : 0, leaves);
+  return leaves;
+}
+
+void Compiler::add_leaves(NodeId id, int depth, std::vector<NodeId>& leaves) const {
+  if (depth == 0 || !splits(id)) {
+    leaves.push_back(id);
+    return;
+  }
+  for (const NodeId arg : node(id).args) add_leaves(arg, depth - 1, leaves);
+}
+
+// Whether a value is a product, or a view of one, that only one reader wants.
+bool Compiler::splits(NodeId id) const {
+  const ir::Node& n = node(id);
+  if (uses_.at(id) != 1 || kept_.count(id) != 0 || values_.count(id) != 0) return false;
+  const bool product = is_op(n, "*", 2) || is_op(n, "outer", 2) || is_op(n, "square", 1);
+  if (!product && !(is_view(n) && n.args.size() == 1)) return false;
+  return std::all_of(n.args.begin(), n.args.end(),
+                     [&](NodeId arg) { return node(arg).federated(); });
+}
+
+// --- parts --------------------------------------------------------------------------------------
+
+Step& Compiler::add(Step step) {
+  steps_.push_back(std::move(step));
+  return steps_.back();
+}
+
+Columns Compiler::fresh(std::size_t count) {
+  Columns columns;
+  columns.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) columns.push_back({scratch, next_column_++});
+  return columns;
+}
+
+std::uint32_t Compiler::shared_number(NodeId id) {
+  const auto found = std::find(tables_.shared.begin() + 1, tables_.shared.end(), id);
+  if (found == tables_.shared.end()) {
+    tables_.shared.push_back(id);
+    return static_cast<std::uint32_t>(tables_.shared.size() - 1);
+  }
+  return static_cast<std::uint32_t>(found - tables_.shared.begin());
+}
+
+Column Compiler::fill(std::uint32_t shared, std::uint32_t entry) {
+  const Tables::Fill wanted{shared, entry};
+  const auto found = std::find(tables_.fills.begin(), tables_.fills.end(), wanted);
+  const auto index = static_cast<std::uint32_t>(found - tables_.fills.begin());
+  if (found == tables_.fills.end()) tables_.fills.push_back(wanted);
+  return {fills, index};
+}
+
+Operand Compiler::operand(NodeId id, const CellMap& map) {
+  Operand result;
+  if (node(id).federated()) {
+    const Columns& columns = values_.at(id);
+    result.columns.reserve(map.size());
+    for (const std::uint32_t cell : map) result.columns.push_back(columns[cell]);
+  } else {
+    result.shared = shared_number(id);
+    result.entries = map;
+  }
+  return result;
+}
+
+Operand Compiler::operand(NodeId id) {
+  return operand(id, identity(static_cast<std::size_t>(element_count(unit_shape(id)))));
+}
+
+// A shared value as a whole, or the columns of a federated one.
+Operand Compiler::whole(NodeId id) {
+  if (node(id).federated()) return operand(id);
+  Operand result;
+  result.shared = shared_number(id);
+  return result;
+}
+
+Operand Compiler::number(double value, std::size_t cells) {
+  const auto found = std::find(tables_.numbers.begin(), tables_.numbers.end(), value);
+  const auto entry = static_cast<std::uint32_t>(found - tables_.numbers.begin());
+  if (found == tables_.numbers.end()) tables_.numbers.push_back(value);
+  Operand result;
+  result.shared = 0;
+  result.entries.assign(cells, entry);
+  return result;
+}
+
+CellMap Compiler::broadcast_map(NodeId from, NodeId to) const {
+  return as_map(meaning::broadcast_to(numbered(unit_shape(from), 0), unit_shape(to)));
+}
+
+// Which operand cell each cell of a view shows: the operation itself, applied to their numbers.
+// Operand i's cells are numbered from offsets[i].
+CellMap Compiler::view_map(const ir::Node& view, std::vector<std::uint32_t> offsets) const {
+  std::vector<Tensor> numbers;
+  for (std::size_t i = 0; i < view.args.size(); ++i)
+    numbers.push_back(numbered(unit_shape(view.args[i]), offsets[i]));
+  std::vector<const Tensor*> args;
+  for (const Tensor& tensor : numbers) args.push_back(&tensor);
+  return as_map(apply(program_, view, std::move(args), sizes_).front());
+}
+
+// --- what is worth keeping ----------------------------------------------------------------------
+
+// Column passes that it takes to compute a value, roughly: one per simple map.
+double Compiler::cost(NodeId id) const {
+  const ir::Node& n = node(id);
+  if (!n.federated() || n.kind != Kind::apply) return 0;
+  double total = 0;
+  for (const NodeId arg : n.args) total += costs_.count(arg) != 0 ? costs_.at(arg) : 0;
+  if (is_view(n)) return total;
+  const auto cells = static_cast<double>(element_count(unit_shape(id)));
+  static constexpr std::string_view cheap[] = {"+",   "-",   "*",     "/",     "abs", "square",
+                                               "min", "max", "outer", "where", "clip"};
+  const bool simple =
+      std::find(std::begin(cheap), std::end(cheap), n.op->name) != std::end(cheap) ||
+      n.op->family == Family::comparison;
+  double each = simple ? 1 : 8;
+  if (n.op->family == Family::matmul) each = static_cast<double>(unit_shape(n.args[0]).back());
+  if (n.op->family == Family::aggregation)
+    each = static_cast<double>(element_count(unit_shape(n.args[0]))) / cells;
+  return total + each * cells;
+}
+
+std::map<NodeId, Columns> Compiler::worth_keeping() const {
+  std::map<NodeId, Columns> result;
+  for (const NodeId id : kept_) {
+    const auto value = values_.find(id);
+    if (value == values_.end()) continue;
+    const std::set<Column> columns(value->second.begin(), value->second.end());
+    const auto computed = std::count_if(columns.begin(), columns.end(),
+                                        [](const Column& c) { return c.source == scratch; });
+    if (computed > 0 && costs_.at(id) > 3 * static_cast<double>(computed)) result.insert(*value);
+  }
+  return result;
+}
+
+std::set<std::uint32_t> Compiler::shared_parts(NodeId id) const {
+  std::set<std::uint32_t> parts;
+  std::set<NodeId> seen;
+  std::vector<NodeId> pending = {id};
+  while (!pending.empty()) {
+    const NodeId at = pending.back();
+    pending.pop_back();
+    if (!seen.insert(at).second) continue;
+    if (node(at).federated()) {
+      pending.insert(pending.end(), node(at).args.begin(), node(at).args.end());
+      continue;
+    }
+    const auto found = std::find(tables_.shared.begin() + 1, tables_.shared.end(), at);
+    if (found != tables_.shared.end())
+      parts.insert(static_cast<std::uint32_t>(found - tables_.shared.begin()));
+  }
+  return parts;
+}
+
+}  // namespace starfold::engine

@@ -1,0 +1,148 @@
+// From the encoders and folds of a round to the steps of a block program.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "starfold/runtime/engine_program.h"
+
+namespace starfold::engine {
+
+// For each result cell, a cell of an operand.
+using CellMap = std::vector<std::uint32_t>;
+
+CellMap identity(std::size_t cells);
+
+// Cells in the order of the results they are folded into.
+CellMap by_place(const std::vector<std::uint32_t>& places);
+
+// Whether a primitive is one of the contract, not a user's that may have the same name elsewhere.
+bool is_standard(const Op& op);
+
+// Whether a node only names other columns.
+bool is_view(const ir::Node& node);
+
+// How deep sums look into the products they sum over.
+inline constexpr int factor_depth = 3;
+
+// A product that is not computed but handed to the sum over it: for each cell, `count` columns.
+struct Factors {
+  std::size_t count = 1;
+  Columns columns;
+  std::size_t cells() const { return columns.size() / count; }
+  const Column* of(std::size_t cell) const { return columns.data() + cell * count; }
+};
+
+class Compiler {
+ public:
+  Compiler(const ir::Program& program, const SizeValues& sizes, const Round& round,
+           const std::string& record_set, Tables& tables);
+
+  // All steps. What is in `given` is taken from its columns instead of being computed.
+  BlockProgram compile(const std::map<ir::NodeId, Columns>& given);
+
+  // After compile(): of the round's kept values those that are worth keeping, with their columns.
+  std::map<ir::NodeId, Columns> worth_keeping() const;
+  // The numbers of the shared values that a value is made of.
+  std::set<std::uint32_t> shared_parts(ir::NodeId id) const;
+
+ private:
+  const ir::Node& node(ir::NodeId id) const { return program_.graph[id]; }
+  Shape unit_shape(ir::NodeId id) const { return block_shape(node(id).type(), sizes_, 1); }
+
+  // --- which values are needed, and which products stay unevaluated
+  void count_uses();
+  std::vector<ir::NodeId> find_needed() const;
+  std::vector<ir::NodeId> fold_leaves(const ir::Node& fold) const;
+  void add_leaves(ir::NodeId id, int depth, std::vector<ir::NodeId>& leaves) const;
+  bool splits(ir::NodeId id) const;
+
+  // --- values
+  void emit(ir::NodeId id);
+  void emit_input(ir::NodeId id);
+  void emit_unary(ir::NodeId id);
+  void emit_binary(ir::NodeId id);
+  void emit_ternary(ir::NodeId id);
+  void emit_outer(ir::NodeId id);
+  void emit_one_hot(ir::NodeId id);
+  void emit_filled(ir::NodeId id, double value);
+  void emit_view(ir::NodeId id);
+  void emit_matmul(ir::NodeId id);
+  void emit_aggregation(ir::NodeId id);
+  void emit_lines(ir::NodeId id, Code code);
+  void emit_clip_norm(ir::NodeId id);
+  void emit_lookup(ir::NodeId id);
+  void emit_general(ir::NodeId id);
+
+  // --- folds
+  void emit_fold(std::size_t merge);
+  void emit_matmul_fold(std::size_t merge);
+  Factors factors(ir::NodeId id, int depth) const;
+  void emit_product_sum(std::size_t merge, const Factors& product,
+                        const std::vector<std::uint32_t>& places);
+  void emit_gram(std::size_t merge, const Factors& rows, const Factors& columns, Columns common,
+                 const std::vector<std::uint32_t>& places);
+  void emit_dots(std::size_t merge, Columns a, Columns b, const std::vector<std::uint32_t>& places);
+  // Takes out the factors that all cells have; at least one is left to each.
+  Columns take_common(Factors& factors) const;
+  // The products of all factors but the last, and the last.
+  std::pair<Columns, Columns> in_two(const Factors& factors);
+  Columns multiplied(const Columns& a, const Columns& b);
+
+  // --- parts
+  Operand operand(ir::NodeId id, const CellMap& map);
+  Operand operand(ir::NodeId id);
+  Operand whole(ir::NodeId id);
+  Operand number(double value, std::size_t cells);
+  std::uint32_t shared_number(ir::NodeId id);
+  Column fill(std::uint32_t shared, std::uint32_t entry);
+  Columns fresh(std::size_t count);
+  CellMap broadcast_map(ir::NodeId from, ir::NodeId to) const;
+  CellMap view_map(const ir::Node& view, std::vector<std::uint32_t> offsets) const;
+  Step& add(Step step);
+
+  double cost(ir::NodeId id) const;
+
+  const ir::Program& program_;
+  const SizeValues& sizes_;
+  const Round& round_;
+  const std::string& record_set_;
+  Tables& tables_;
+
+  std::set<ir::NodeId> encoders_;  // of this record set
+  std::set<ir::NodeId> kept_;
+  std::map<ir::NodeId, int> uses_;
+  std::map<ir::NodeId, Columns> values_;
+  std::map<ir::NodeId, double> costs_;
+  std::map<std::pair<Column, Column>, Column> products_;
+  std::vector<Step> steps_;
+  std::uint32_t next_column_ = 0;
+  std::size_t accumulators_ = 0;
+};
+
+// Groups neighbouring steps that can run through each cell together.
+std::vector<Group> group_steps(const std::vector<Step>& steps);
+
+// Gives the scratch columns of a program their places, as few as possible; `pinned` ones become kept
+// columns in this order. Rewrites the steps.
+void place_columns(BlockProgram& program, const std::vector<Column>& pinned);
+
+// For each entry of a tensor of this shape, its place in the result of folding `axes`.
+std::vector<std::uint32_t> folded_places(const Shape& shape, const std::vector<std::int64_t>& axes);
+
+// The operand cells that a product of matrices with these shapes multiplies: entry c of the result
+// is the sum over k < terms of left[c] + k * left_stride times right[c] + k * right_stride.
+struct MatmulMap {
+  CellMap left;
+  CellMap right;
+  std::size_t left_stride = 0;
+  std::size_t right_stride = 0;
+  std::size_t terms = 0;
+  std::size_t batch = 1;  // matrices in the result, each rows by columns
+  std::size_t rows = 1;
+  std::size_t columns = 1;
+};
+MatmulMap matmul_map(const Shape& left, const Shape& right);
+
+}  // namespace starfold::engine

@@ -1,0 +1,151 @@
+// The encoders of a round as a block program: a short list of steps over columns.
+//
+// A block of n records holds a federated value as columns: for each entry of its cell (what one
+// record holds), n contiguous numbers, wherever the star stands in its type. Permuting, indexing,
+// reshaping, joining and repeating values then costs nothing: it only names other columns.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "starfold/plan/plan.h"
+#include "starfold/runtime/kernels/kernels.h"
+#include "starfold/types/size.h"
+
+namespace starfold::engine {
+
+// Where columns lie. The scratch of a worker, numbers repeated for every record, what is kept
+// between calls, and then the client's inputs one by one.
+enum Source : std::uint32_t { scratch, fills, kept, first_input };
+
+struct Column {
+  std::uint32_t source = scratch;
+  std::uint32_t index = 0;
+  friend auto operator<=>(const Column&, const Column&) = default;
+};
+using Columns = std::vector<Column>;
+
+// One operand of a step, cell by cell: columns, or entries of a shared value.
+struct Operand {
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  Columns columns;
+  std::uint32_t shared = none;         // number of the shared value in Tables::shared
+  std::vector<std::uint32_t> entries;  // of the shared value
+  bool federated() const { return shared == none; }
+};
+
+enum class Code {
+  // One cell after the other; neighbours in the list run through each cell together.
+  unary,       // out = map(a)
+  binary,      // out = map(a, b)
+  ternary,     // out = map(a, b, c)
+  accumulate,  // out = a joined with the other columns of the same result, by `join`
+  fold_sum,
+  fold_prod,
+  fold_min,
+  fold_max,
+  fold_any,
+  fold_all,
+  fold_moments,
+  fold_logsumexp,
+  fold_dot,  // the sum of a * b
+  // All cells at once.
+  combine,   // out = sum of columns times shared numbers
+  pair_sum,  // out = sum of a * b
+  softmax,   // along lines of columns
+  log_softmax,
+  logsumexp,
+  argmax,
+  clip_norm,  // all columns are one vector
+  lookup,     // rows of a shared table
+  general,    // the operation's meaning on the block as ordinary tensors
+  fold_gram,  // all sums of a * b
+  fold_count,
+};
+std::string_view to_string(Code code);
+
+struct Step {
+  Code code = Code::general;
+  ir::NodeId node = ir::no_node;  // what it computes, or computes a part of
+  std::vector<Operand> args;
+  Columns out;
+  Columns work;
+  std::size_t terms = 1;              // columns that make up one result
+  std::vector<std::uint32_t> places;  // folds: the entry of the result that each cell adds to
+  std::size_t merge = 0;              // folds: which merge of the round
+  std::size_t stride = 0;             // combine: from one weight to the next
+  std::size_t accumulator = 0;        // gram: its first number among the accumulators
+  bool upper = false;                 // gram: symmetric, so one half is enough
+  std::string_view join;              // accumulate: the aggregation
+
+  double (*map1)(double) = nullptr;
+  double (*map2)(double, double) = nullptr;
+  kernels::Unary unary = nullptr;
+  kernels::Binary binary = {};
+  kernels::Ternary ternary = nullptr;
+
+  std::size_t cells() const {
+    return out.empty() || code == Code::accumulate ? args[0].columns.size() : out.size();
+  }
+};
+
+// Whether a step works through its cells one by one.
+bool by_cell(const Step& step);
+
+// Steps first, ..., last - 1, which run through each cell together.
+struct Group {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+struct BlockProgram {
+  std::vector<Step> steps;
+  std::vector<Group> groups;
+  std::size_t scratch_columns = 0;
+  std::size_t accumulators = 0;
+};
+
+// What the programs of a record set refer to.
+struct Tables {
+  struct Fill {
+    std::uint32_t shared = 0;
+    std::uint32_t entry = 0;
+    friend auto operator<=>(const Fill&, const Fill&) = default;
+  };
+  std::vector<ir::NodeId> shared;  // shared values; number 0 is `numbers`
+  std::vector<double> numbers;     // that no node holds
+  std::vector<Fill> fills;
+  std::vector<std::uint32_t> inputs;       // the inputs that columns are read from
+  std::vector<std::size_t> input_columns;  // and how many columns each has
+};
+
+// One record set of a round.
+struct SetProgram {
+  std::string record_set;
+  Tables tables;
+  BlockProgram first;  // everything; also computes what is kept
+  BlockProgram again;  // when what is kept is still right
+  std::size_t kept_columns = 0;
+  std::vector<std::uint32_t> kept_depends;  // on these shared values
+};
+
+struct RoundProgram {
+  std::map<ir::NodeId, std::vector<Tensor>> constants;
+  std::vector<SetProgram> sets;
+};
+
+RoundProgram compile_round(const Plan& plan, const Round& round, const SizeValues& sizes);
+
+// The record set of a fold's operands.
+const std::string& record_set_of(const ir::Program& program, const ir::Node& fold);
+
+// The shape of a value with `records` along its star.
+Shape block_shape(const Type& type, const SizeValues& sizes, std::int64_t records);
+
+// The steps as text, one line each.
+std::string print(const Plan& plan, const SetProgram& set, const BlockProgram& program);
+
+}  // namespace starfold::engine

@@ -1,0 +1,436 @@
+#include "starfold/runtime/engine_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "starfold/base/error.h"
+#include "starfold/runtime/apply.h"
+
+namespace starfold::engine {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// --- one cell -----------------------------------------------------------------------------------
+
+void run_binary(const Step& step, std::size_t cell, const Frame& frame) {
+  const Operand& a = step.args[0];
+  const Operand& b = step.args[1];
+  double* out = frame.column(step.out[cell]);
+  if (!a.federated()) {
+    const double left = frame.shared[a.shared]->data[a.entries[cell]];
+    step.binary.number_left(step.map2, left, frame.column(b.columns[cell]), out, frame.records);
+  } else if (!b.federated()) {
+    const double right = frame.shared[b.shared]->data[b.entries[cell]];
+    step.binary.number_right(step.map2, frame.column(a.columns[cell]), right, out, frame.records);
+  } else {
+    step.binary.columns(step.map2, frame.column(a.columns[cell]), frame.column(b.columns[cell]),
+                        out, frame.records);
+  }
+}
+
+// The first column of a result starts it, the others join.
+void run_accumulate(const Step& step, std::size_t cell, const Frame& frame) {
+  const double* x = frame.column(step.args[0].columns[cell]);
+  double* out = frame.column(step.out[cell / step.terms]);
+  const std::size_t n = frame.records;
+  const std::size_t term = cell % step.terms;
+  if (term > 0) {
+    step.binary.columns(nullptr, out, x, out, n);
+  } else if (step.join == "any" || step.join == "all") {
+    step.binary.number_right(nullptr, x, step.join == "all" ? 1 : 0, out, n);  // as 0 or 1
+  } else {
+    std::copy(x, x + kernels::padded(n), out);
+  }
+  if (step.join == "mean" && term + 1 == step.terms) {
+    for (std::size_t i = 0; i < n; ++i) out[i] /= static_cast<double>(step.terms);
+  }
+}
+
+// Columns cell, ..., cell + terms - 1 as one sample. With the last one the block is complete.
+void run_moments(const Step& step, std::size_t cell, const Frame& frame) {
+  const kernels::Folds& folds = kernels::folds();
+  const Columns& columns = step.args[0].columns;
+  const double count = static_cast<double>(frame.records * step.terms);
+  double sum = 0;
+  for (std::size_t k = 0; k < step.terms; ++k)
+    sum += folds.sum(frame.column(columns[cell + k]), frame.records);
+  const double mean = sum / count;
+  double drift = 0;
+  double squares = 0;
+  for (std::size_t k = 0; k < step.terms; ++k) {
+    double first = 0;
+    double second = 0;
+    folds.deviations(frame.column(columns[cell + k]), mean, frame.records, &first, &second);
+    drift += first;
+    squares += second;
+  }
+  MergeState& block = frame.block_states[step.merge];
+  block[0].data[0] = count;
+  block[1].data[step.places[cell]] = mean;
+  // The drift takes back what the rounding of the mean put in.
+  squares -= drift * drift / count;
+  block[2].data[step.places[cell]] = squares < 0 ? 0 : squares;
+  if (cell + step.terms == columns.size()) merge(Monoid::moments, frame.states[step.merge], block);
+}
+
+void run_logsumexp_fold(const Step& step, std::size_t cell, const Frame& frame) {
+  const kernels::Folds& folds = kernels::folds();
+  const Columns& columns = step.args[0].columns;
+  double top = -kInf;
+  for (std::size_t k = 0; k < step.terms; ++k) {
+    const double here = folds.max(frame.column(columns[cell + k]), frame.records);
+    if (here > top || std::isnan(here)) top = here;
+  }
+  double sum = 0;
+  if (!std::isfinite(top)) {
+    sum = top == -kInf ? 0 : top == kInf ? 1 : top;  // the maximum is the answer
+  } else {
+    for (std::size_t k = 0; k < step.terms; ++k)
+      sum += folds.sum_exp(frame.column(columns[cell + k]), top, frame.records);
+  }
+  MergeState& block = frame.block_states[step.merge];
+  block[0].data[step.places[cell]] = top;
+  block[1].data[step.places[cell]] = sum;
+  if (cell + step.terms == columns.size())
+    merge(Monoid::logsumexp, frame.states[step.merge], block);
+}
+
+void run_cell(const Step& step, std::size_t cell, const Frame& frame) {
+  const auto x = [&] { return frame.column(step.args[0].columns[cell]); };
+  const auto result = [&]() -> double& {
+    return frame.states[step.merge][0].data[step.places[cell]];
+  };
+  const std::size_t n = frame.records;
+  switch (step.code) {
+    case Code::unary:
+      return step.unary(step.map1, x(), frame.column(step.out[cell]), n);
+    case Code::binary:
+      return run_binary(step, cell, frame);
+    case Code::ternary:
+      return step.ternary(x(), frame.column(step.args[1].columns[cell]),
+                          frame.column(step.args[2].columns[cell]), frame.column(step.out[cell]),
+                          n);
+    case Code::accumulate:
+      return run_accumulate(step, cell, frame);
+    case Code::fold_sum:
+      result() += kernels::folds().sum(x(), n);
+      return;
+    case Code::fold_prod:
+      result() *= kernels::folds().prod(x(), n);
+      return;
+    case Code::fold_min: {
+      const double least = kernels::folds().min(x(), n);
+      if (least < result() || std::isnan(least)) result() = least;
+      return;
+    }
+    case Code::fold_max: {
+      const double most = kernels::folds().max(x(), n);
+      if (most > result() || std::isnan(most)) result() = most;
+      return;
+    }
+    case Code::fold_any:
+      result() = result() != 0 || kernels::folds().any(x(), n) ? 1 : 0;
+      return;
+    case Code::fold_all:
+      result() = result() != 0 && kernels::folds().all(x(), n) ? 1 : 0;
+      return;
+    case Code::fold_moments:
+      return run_moments(step, cell, frame);
+    case Code::fold_logsumexp:
+      return run_logsumexp_fold(step, cell, frame);
+    case Code::fold_dot:
+      result() += kernels::folds().dot(x(), frame.column(step.args[1].columns[cell]), n);
+      return;
+    default:
+      throw Bug("a step that does not go cell by cell");
+  }
+}
+
+// --- all cells ----------------------------------------------------------------------------------
+
+const double* const* columns_of(const Columns& columns, std::size_t first, std::size_t count,
+                                Frame& frame) {
+  frame.pointers.clear();
+  for (std::size_t i = first; i < first + count; ++i)
+    frame.pointers.push_back(frame.column(columns[i]));
+  return frame.pointers.data();
+}
+
+void run_combine(const Step& step, Frame& frame) {
+  const Operand& x = step.args[0];
+  const Operand& weights = step.args[1];
+  const double* data = frame.shared[weights.shared]->data.data();
+  const bool same_columns = x.columns.size() == step.terms;
+  const std::size_t together = same_columns ? 4 : 1;
+  for (std::size_t c = 0; c < step.out.size(); c += together) {
+    const std::size_t outputs = std::min(together, step.out.size() - c);
+    const double* const* columns =
+        columns_of(x.columns, same_columns ? 0 : c * step.terms, step.terms, frame);
+    const double* weight[4];
+    double* out[4];
+    for (std::size_t j = 0; j < outputs; ++j) {
+      weight[j] = data + weights.entries[c + j];
+      out[j] = frame.column(step.out[c + j]);
+    }
+    kernels::products().combine(columns, step.terms, weight, step.stride, out, outputs,
+                                frame.records);
+  }
+}
+
+void run_pair_sum(const Step& step, Frame& frame) {
+  for (std::size_t c = 0; c < step.out.size(); ++c) {
+    frame.pointers.clear();
+    for (std::size_t i = 0; i < 2; ++i) {
+      for (std::size_t k = 0; k < step.terms; ++k)
+        frame.pointers.push_back(frame.column(step.args[i].columns[c * step.terms + k]));
+    }
+    const double* const* a = frame.pointers.data();
+    kernels::products().pair_sum(a, a + step.terms, step.terms, frame.column(step.out[c]),
+                                 frame.records);
+  }
+}
+
+struct LineKernels {
+  kernels::Binary max = kernels::binary("max");
+  kernels::Binary subtract = kernels::binary("-");
+  kernels::Binary add = kernels::binary("+");
+  kernels::Binary divide = kernels::binary("/");
+  kernels::Unary exp = kernels::unary("exp");
+  kernels::Unary log = kernels::unary("log");
+};
+
+// Lines of columns: softmax, its logarithm, or the logarithm of the sum of exponentials. Everything
+// is relative to the largest entry.
+void run_lines(const Step& step, const Frame& frame) {
+  static const LineKernels kernel;
+  const std::size_t n = frame.records;
+  const auto scalar_exp = [](double x) { return std::exp(x); };
+  const auto scalar_log = [](double x) { return std::log(x); };
+  double* top = frame.column(step.work[0]);
+  double* sum = frame.column(step.work[1]);
+  double* e = frame.column(step.work[2]);
+  const Columns& columns = step.args[0].columns;
+  for (std::size_t first = 0; first < columns.size(); first += step.terms) {
+    const auto x = [&](std::size_t k) { return frame.column(columns[first + k]); };
+    const auto out = [&](std::size_t k) { return frame.column(step.out[first + k]); };
+    std::copy(x(0), x(0) + kernels::padded(n), top);
+    for (std::size_t k = 1; k < step.terms; ++k) kernel.max.columns(nullptr, top, x(k), top, n);
+    std::fill(sum, sum + kernels::padded(n), 0.0);
+    for (std::size_t k = 0; k < step.terms; ++k) {
+      double* difference = step.code == Code::log_softmax ? out(k) : e;
+      kernel.subtract.columns(nullptr, x(k), top, difference, n);
+      double* exponential = step.code == Code::softmax ? out(k) : e;
+      kernel.exp(scalar_exp, difference, exponential, n);
+      kernel.add.columns(nullptr, sum, exponential, sum, n);
+    }
+    if (step.code == Code::softmax) {
+      for (std::size_t k = 0; k < step.terms; ++k)
+        kernel.divide.columns(nullptr, out(k), sum, out(k), n);
+      continue;
+    }
+    kernel.log(scalar_log, sum, sum, n);
+    if (step.code == Code::log_softmax) {
+      for (std::size_t k = 0; k < step.terms; ++k)
+        kernel.subtract.columns(nullptr, out(k), sum, out(k), n);
+      continue;
+    }
+    double* result = frame.column(step.out[first / step.terms]);
+    for (std::size_t i = 0; i < n; ++i)
+      result[i] = std::isfinite(top[i]) ? top[i] + sum[i] : top[i];
+  }
+}
+
+// A federated operand as an ordinary tensor: records along its star.
+Tensor as_tensor(const Columns& columns, const Type& type, const Frame& frame) {
+  const auto n = static_cast<std::int64_t>(frame.records);
+  Tensor tensor(block_shape(type, *frame.sizes, n));
+  std::size_t inner = 1;
+  for (std::size_t k = *type.record_axis() + 1; k < tensor.rank(); ++k)
+    inner *= static_cast<std::size_t>(tensor.shape[k]);
+  for (std::size_t cell = 0; cell < columns.size(); ++cell) {
+    const double* from = frame.column(columns[cell]);
+    double* to = tensor.data.data() + cell / inner * frame.records * inner + cell % inner;
+    for (std::size_t i = 0; i < frame.records; ++i) to[i * inner] = from[i];
+  }
+  return tensor;
+}
+
+void from_tensor(const Tensor& tensor, const Columns& columns, const Type& type,
+                 const Frame& frame) {
+  std::size_t inner = 1;
+  for (std::size_t k = *type.record_axis() + 1; k < tensor.rank(); ++k)
+    inner *= static_cast<std::size_t>(tensor.shape[k]);
+  for (std::size_t cell = 0; cell < columns.size(); ++cell) {
+    double* to = frame.column(columns[cell]);
+    const double* from = tensor.data.data() + cell / inner * frame.records * inner + cell % inner;
+    for (std::size_t i = 0; i < frame.records; ++i) to[i] = from[i * inner];
+  }
+}
+
+void run_general(const Step& step, const Frame& frame) {
+  const ir::Node& node = frame.program->graph[step.node];
+  std::vector<Tensor> tensors;
+  tensors.reserve(step.args.size());
+  std::vector<const Tensor*> args;
+  for (std::size_t i = 0; i < step.args.size(); ++i) {
+    const Operand& arg = step.args[i];
+    if (arg.federated()) {
+      tensors.push_back(as_tensor(arg.columns, frame.program->graph[node.args[i]].type(), frame));
+      args.push_back(&tensors.back());
+    } else {
+      args.push_back(frame.shared[arg.shared]);
+    }
+  }
+  from_tensor(apply(*frame.program, node, std::move(args), *frame.sizes).front(), step.out,
+              node.type(), frame);
+}
+
+// The position of the largest column of each line, the first of equal ones; the first nan wins.
+void run_argmax(const Step& step, const Frame& frame) {
+  double* best = frame.column(step.work[0]);
+  const Columns& columns = step.args[0].columns;
+  for (std::size_t first = 0; first < columns.size(); first += step.terms) {
+    double* out = frame.column(step.out[first / step.terms]);
+    const double* x = frame.column(columns[first]);
+    std::copy(x, x + frame.records, best);
+    std::fill(out, out + frame.records, 1.0);
+    for (std::size_t k = 1; k < step.terms; ++k) {
+      x = frame.column(columns[first + k]);
+      const auto position = static_cast<double>(k + 1);
+      for (std::size_t i = 0; i < frame.records; ++i) {
+        const bool better = !(best[i] >= x[i]) && best[i] == best[i];
+        best[i] = better ? x[i] : best[i];
+        out[i] = better ? position : out[i];
+      }
+    }
+  }
+}
+
+// Records well inside the bound stay, those well outside are scaled to just below it: plain sums of
+// squares are exact enough to tell and to keep the bound. Where they are not, near the bound or at the
+// ends of the range of numbers, the operation itself decides.
+void run_clip_norm(const Step& step, Frame& frame) {
+  const double bound = frame.shared[step.args[1].shared]->item();
+  const Columns& columns = step.args[0].columns;
+  double* factor = frame.column(step.work[0]);
+  const double* const* x = columns_of(columns, 0, columns.size(), frame);
+  kernels::products().pair_sum(x, x, columns.size(), factor, frame.records);
+  // More than the relative error of a norm and of a scaled vector.
+  const double margin =
+      (static_cast<double>(columns.size()) + 8) * std::numeric_limits<double>::epsilon();
+  bool sure = bound > 1e-100 && bound < 1e100;
+  for (std::size_t i = 0; i < frame.records; ++i) {
+    const double norm = std::sqrt(factor[i]);
+    const bool inside = norm < bound * (1 - margin);
+    sure = sure && (inside || (norm > bound * (1 + margin) && norm < 1e150));
+    factor[i] = inside ? 1 : bound / norm * (1 - margin);
+  }
+  if (!sure) return run_general(step, frame);
+  static const kernels::Binary multiply = kernels::binary("*");
+  for (std::size_t cell = 0; cell < columns.size(); ++cell) {
+    multiply.columns(nullptr, frame.column(columns[cell]), factor, frame.column(step.out[cell]),
+                     frame.records);
+  }
+}
+
+void run_lookup(const Step& step, const Frame& frame) {
+  const Tensor& table = *frame.shared[step.args[0].shared];
+  const auto length = static_cast<double>(table.shape[0]);
+  for (std::size_t cell = 0; cell < step.args[1].columns.size(); ++cell) {
+    const double* at = frame.column(step.args[1].columns[cell]);
+    for (std::size_t i = 0; i < frame.records; ++i) {
+      // The operation itself says what is wrong.
+      if (!(at[i] >= 1 && at[i] <= length && at[i] == std::floor(at[i])))
+        return run_general(step, frame);
+    }
+    for (std::size_t entry = 0; entry < step.terms; ++entry) {
+      double* out = frame.column(step.out[cell * step.terms + entry]);
+      for (std::size_t i = 0; i < frame.records; ++i) {
+        out[i] = table.data[(static_cast<std::size_t>(at[i]) - 1) * step.terms + entry];
+      }
+    }
+  }
+}
+
+void run_gram(const Step& step, Frame& frame) {
+  const Columns& rows = step.args[0].columns;
+  const Columns& columns = step.args[1].columns;
+  frame.pointers.clear();
+  for (const Column& column : rows) frame.pointers.push_back(frame.column(column));
+  for (const Column& column : columns) frame.pointers.push_back(frame.column(column));
+  const double* const* a = frame.pointers.data();
+  kernels::products().gram(a, rows.size(), a + rows.size(), columns.size(), step.upper,
+                           frame.accumulators + step.accumulator, frame.records);
+}
+
+void run_all(const Step& step, Frame& frame) {
+  switch (step.code) {
+    case Code::combine:
+      return run_combine(step, frame);
+    case Code::pair_sum:
+      return run_pair_sum(step, frame);
+    case Code::softmax:
+    case Code::log_softmax:
+    case Code::logsumexp:
+      return run_lines(step, frame);
+    case Code::argmax:
+      return run_argmax(step, frame);
+    case Code::clip_norm:
+      return run_clip_norm(step, frame);
+    case Code::lookup:
+      return run_lookup(step, frame);
+    case Code::general:
+      return run_general(step, frame);
+    case Code::fold_gram:
+      return run_gram(step, frame);
+    case Code::fold_count:
+      for (double& count : frame.states[step.merge][0].data)
+        count += static_cast<double>(frame.records * step.terms);
+      return;
+    case Code::fold_moments:
+      for (std::size_t cell = 0; cell < step.cells(); cell += step.terms)
+        run_moments(step, cell, frame);
+      return;
+    case Code::fold_logsumexp:
+      for (std::size_t cell = 0; cell < step.cells(); cell += step.terms)
+        run_logsumexp_fold(step, cell, frame);
+      return;
+    default:
+      throw Bug("a step that goes cell by cell");
+  }
+}
+
+}  // namespace
+
+void run(const BlockProgram& program, Frame& frame) {
+  for (const Group& group : program.groups) {
+    const Step& front = program.steps[group.first];
+    if (!by_cell(front)) {
+      run_all(front, frame);
+      continue;
+    }
+    const std::size_t cells = front.cells();
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      for (std::size_t s = group.first; s < group.last; ++s)
+        run_cell(program.steps[s], cell, frame);
+    }
+  }
+}
+
+void finish_chunk(const BlockProgram& program, Frame& frame) {
+  for (const Step& step : program.steps) {
+    if (step.code != Code::fold_gram) continue;
+    const std::size_t columns = step.args[1].columns.size();
+    double* result = frame.states[step.merge][0].data.data();
+    const double* sums = frame.accumulators + step.accumulator;
+    for (std::size_t c = 0; c < step.places.size(); ++c) {
+      const std::size_t i = c / columns;
+      const std::size_t j = c % columns;
+      result[step.places[c]] += sums[step.upper && i > j ? j * columns + i : c];
+    }
+  }
+}
+
+}  // namespace starfold::engine

@@ -1,0 +1,64 @@
+// Tight loops over columns, in the form that suits the processor the program runs on.
+//
+// A column holds n numbers, starts at a multiple of kPad numbers and has room for whole groups of
+// kPad: kernels read and write the last group whole, and what lies beyond n never counts.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace starfold::kernels {
+
+inline constexpr std::size_t kPad = 8;
+
+constexpr std::size_t padded(std::size_t n) { return (n + kPad - 1) / kPad * kPad; }
+
+// out = map(x); `out` may be x. Kernels that know their map only call it for entries at the edges
+// of its domain (nan, infinities, overflow), so that these are exactly as in its row.
+using Unary = void (*)(double (*map)(double), const double* x, double* out, std::size_t n);
+Unary unary(std::string_view op);  // a loop that calls `map` for operations without a kernel
+
+// out = map(a, b), where either side may be a single number; `out` may be an operand.
+struct Binary {
+  using Map = double (*)(double, double);
+  void (*columns)(Map map, const double* a, const double* b, double* out, std::size_t n);
+  void (*number_left)(Map map, double a, const double* b, double* out, std::size_t n);
+  void (*number_right)(Map map, const double* a, double b, double* out, std::size_t n);
+};
+Binary binary(std::string_view op);
+
+// out = map(a, b, c): `where` or `clip`; null for any other.
+using Ternary = void (*)(const double* a, const double* b, const double* c, double* out,
+                         std::size_t n);
+Ternary ternary(std::string_view op);
+
+// Folds of one column. Sums run in several partial sums, so their error hardly grows with n.
+struct Folds {
+  double (*sum)(const double* x, std::size_t n);
+  double (*prod)(const double* x, std::size_t n);
+  double (*min)(const double* x, std::size_t n);  // nan if any is; inf for none
+  double (*max)(const double* x, std::size_t n);
+  bool (*any)(const double* x, std::size_t n);  // an entry is not 0
+  bool (*all)(const double* x, std::size_t n);
+  // first = sum of (x - center), second = sum of their squares.
+  void (*deviations)(const double* x, double center, std::size_t n, double* first, double* second);
+  double (*sum_exp)(const double* x, double top, std::size_t n);  // of exp(x - top), top finite
+  double (*dot)(const double* a, const double* b, std::size_t n);
+};
+const Folds& folds();
+
+// Sums of products.
+struct Products {
+  // out_j = sum over k of weights_j[k * stride] * columns_k, for j < outputs <= 4.
+  void (*combine)(const double* const* columns, std::size_t count, const double* const* weights,
+                  std::size_t stride, double* const* out, std::size_t outputs, std::size_t n);
+  // out = sum over k of a_k * b_k, entry by entry.
+  void (*pair_sum)(const double* const* a, const double* const* b, std::size_t count, double* out,
+                   std::size_t n);
+  // out[i * columns_b + j] += dot(a_i, b_j); with `upper`, only where i <= j.
+  void (*gram)(const double* const* a, std::size_t columns_a, const double* const* b,
+               std::size_t columns_b, bool upper, double* out, std::size_t n);
+};
+const Products& products();
+
+}  // namespace starfold::kernels

@@ -1,0 +1,204 @@
+// Sums of products of columns: linear combinations, and all dot products of two sets of columns.
+// Columns are contiguous in the direction that is summed, so tiles of four by four columns in
+// registers need no packing, which is what a general matrix product spends its time on in blocks as
+// small as ours.
+#include <algorithm>
+
+#include "starfold/runtime/kernels/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "starfold/runtime/kernels/products.cpp"
+#include "starfold/runtime/kernels/targets.h"
+
+#include "hwy/foreach_target.h"
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace starfold::kernels::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::CappedTag<double, kPad>;
+using V = hn::Vec<D>;
+using Columns = const double* const*;
+
+// out_j = [out_j +] sum over K columns.
+template <std::size_t J, std::size_t K, bool add>
+void combine_tile(Columns columns, Columns weights, std::size_t stride, double* const* out,
+                  std::size_t n) {
+  const D d;
+  const double* x[K];
+  V w[J][K];
+  for (std::size_t k = 0; k < K; ++k) {
+    x[k] = columns[k];
+    for (std::size_t j = 0; j < J; ++j) w[j][k] = hn::Set(d, weights[j][k * stride]);
+  }
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    V sum[J];
+    for (std::size_t j = 0; j < J; ++j) sum[j] = add ? hn::Load(d, out[j] + i) : hn::Zero(d);
+    for (std::size_t k = 0; k < K; ++k) {
+      const V v = hn::Load(d, x[k] + i);
+      for (std::size_t j = 0; j < J; ++j) sum[j] = hn::MulAdd(w[j][k], v, sum[j]);
+    }
+    for (std::size_t j = 0; j < J; ++j) hn::Store(sum[j], d, out[j] + i);
+  }
+}
+
+template <std::size_t J, bool add>
+void combine_some(Columns columns, std::size_t count, Columns weights, std::size_t stride,
+                  double* const* out, std::size_t n) {
+  switch (count) {
+    case 1:
+      return combine_tile<J, 1, add>(columns, weights, stride, out, n);
+    case 2:
+      return combine_tile<J, 2, add>(columns, weights, stride, out, n);
+    case 3:
+      return combine_tile<J, 3, add>(columns, weights, stride, out, n);
+    default:
+      return combine_tile<J, 4, add>(columns, weights, stride, out, n);
+  }
+}
+
+template <std::size_t J>
+void combine_outputs(Columns columns, std::size_t count, Columns weights, std::size_t stride,
+                     double* const* out, std::size_t n) {
+  combine_some<J, false>(columns, std::min<std::size_t>(count, 4), weights, stride, out, n);
+  for (std::size_t k = 4; k < count; k += 4) {
+    const double* rest[J];
+    for (std::size_t j = 0; j < J; ++j) rest[j] = weights[j] + k * stride;
+    combine_some<J, true>(columns + k, std::min<std::size_t>(count - k, 4), rest, stride, out, n);
+  }
+}
+
+void combine(Columns columns, std::size_t count, Columns weights, std::size_t stride,
+             double* const* out, std::size_t outputs, std::size_t n) {
+  switch (outputs) {
+    case 1:
+      return combine_outputs<1>(columns, count, weights, stride, out, n);
+    case 2:
+      return combine_outputs<2>(columns, count, weights, stride, out, n);
+    case 3:
+      return combine_outputs<3>(columns, count, weights, stride, out, n);
+    default:
+      return combine_outputs<4>(columns, count, weights, stride, out, n);
+  }
+}
+
+void pair_sum(Columns a, Columns b, std::size_t count, double* out, std::size_t n) {
+  const D d;
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    V sum = hn::Mul(hn::Load(d, a[0] + i), hn::Load(d, b[0] + i));
+    for (std::size_t k = 1; k < count; ++k)
+      sum = hn::MulAdd(hn::Load(d, a[k] + i), hn::Load(d, b[k] + i), sum);
+    hn::Store(sum, d, out + i);
+  }
+}
+
+// All dot products of I with J columns, added to out.
+template <std::size_t I, std::size_t J>
+void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n) {
+  const D d;
+  const std::size_t step = hn::Lanes(d);
+  const double* x[I];
+  const double* y[J];
+  V sum[I][J];
+  for (std::size_t i = 0; i < I; ++i) {
+    x[i] = a[i];
+    for (std::size_t j = 0; j < J; ++j) sum[i][j] = hn::Zero(d);
+  }
+  for (std::size_t j = 0; j < J; ++j) y[j] = b[j];
+  std::size_t r = 0;
+  for (; r + step <= n; r += step) {
+    V right[J];
+    for (std::size_t j = 0; j < J; ++j) right[j] = hn::Load(d, y[j] + r);
+    for (std::size_t i = 0; i < I; ++i) {
+      const V left = hn::Load(d, x[i] + r);
+      for (std::size_t j = 0; j < J; ++j) sum[i][j] = hn::MulAdd(left, right[j], sum[i][j]);
+    }
+  }
+  if (r < n) {
+    const auto mask = hn::FirstN(d, n - r);
+    V right[J];
+    for (std::size_t j = 0; j < J; ++j) right[j] = hn::IfThenElseZero(mask, hn::Load(d, y[j] + r));
+    for (std::size_t i = 0; i < I; ++i) {
+      const V left = hn::IfThenElseZero(mask, hn::Load(d, x[i] + r));
+      for (std::size_t j = 0; j < J; ++j) sum[i][j] = hn::MulAdd(left, right[j], sum[i][j]);
+    }
+  }
+  for (std::size_t i = 0; i < I; ++i) {
+    for (std::size_t j = 0; j < J; ++j)
+      out[i * row + j] += hn::GetLane(hn::SumOfLanes(d, sum[i][j]));
+  }
+}
+
+// As many columns on the right as the registers hold beside four on the left.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+constexpr std::size_t kRight = 2;
+#else
+constexpr std::size_t kRight = 4;
+#endif
+
+template <std::size_t I>
+void gram_rows(Columns a, Columns b, std::size_t columns_b, double* out, std::size_t row,
+               std::size_t n) {
+  std::size_t j = 0;
+  for (; j + kRight <= columns_b; j += kRight) gram_tile<I, kRight>(a, b + j, out + j, row, n);
+  switch (columns_b - j) {
+    case 1:
+      return gram_tile<I, 1>(a, b + j, out + j, row, n);
+    case 2:
+      return gram_tile<I, 2>(a, b + j, out + j, row, n);
+    case 3:
+      return gram_tile<I, 3>(a, b + j, out + j, row, n);
+    default:
+      return;
+  }
+}
+
+void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bool upper,
+          double* out, std::size_t n) {
+  std::size_t i = 0;
+  // Against a single column, eight sums at a time hide the latency of adding.
+  if (columns_b == 1) {
+    for (; i + 8 <= columns_a; i += 8) gram_tile<8, 1>(a + i, b, out + i, 1, n);
+  }
+  for (; i < columns_a; i += 4) {
+    const std::size_t first = upper ? i : 0;  // tiles on the diagonal are computed whole
+    if (first >= columns_b) break;
+    double* rows = out + i * columns_b + first;
+    switch (std::min<std::size_t>(columns_a - i, 4)) {
+      case 1:
+        gram_rows<1>(a + i, b + first, columns_b - first, rows, columns_b, n);
+        break;
+      case 2:
+        gram_rows<2>(a + i, b + first, columns_b - first, rows, columns_b, n);
+        break;
+      case 3:
+        gram_rows<3>(a + i, b + first, columns_b - first, rows, columns_b, n);
+        break;
+      default:
+        gram_rows<4>(a + i, b + first, columns_b - first, rows, columns_b, n);
+        break;
+    }
+  }
+}
+
+constexpr Products kProducts = {combine, pair_sum, gram};
+
+}  // namespace
+
+const Products& find_products() { return kProducts; }
+
+}  // namespace starfold::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace starfold::kernels {
+
+HWY_EXPORT(find_products);
+
+const Products& products() { return HWY_DYNAMIC_DISPATCH(find_products)(); }
+
+}  // namespace starfold::kernels
+#endif

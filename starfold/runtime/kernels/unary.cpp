@@ -1,0 +1,250 @@
+// Unary maps: simple ones are a few instructions, the others come from Highway's mathematics within
+// the range where it is accurate.
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include "starfold/runtime/kernels/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "starfold/runtime/kernels/unary.cpp"
+#include "starfold/runtime/kernels/targets.h"
+
+#include "hwy/foreach_target.h"
+
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace starfold::kernels::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::CappedTag<double, kPad>;
+using V = hn::Vec<D>;
+using M = hn::Mask<D>;
+
+HWY_INLINE V number(double x) { return hn::Set(D(), x); }
+HWY_INLINE V truth(M m) { return hn::IfThenElseZero(m, number(1)); }
+HWY_INLINE M within(V x, double bound) {
+  return hn::Le(hn::Abs(x), number(bound));
+}  // false for nan
+
+using Map = double (*)(double);
+
+void each(Map map, const double* x, double* out, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = map(x[i]);
+}
+
+// Maps that are right for every number.
+template <class Op>
+void simple(Map /*map*/, const double* x, double* out, std::size_t n) {
+  const D d;
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d))
+    hn::Store(Op::of(hn::Load(d, x + i)), d, out + i);
+}
+
+// The lanes that a kernel must not touch, by the scalar map.
+HWY_NOINLINE V patched(Map map, V x, V result, M usual) {
+  const D d;
+  HWY_ALIGN double xs[kPad];
+  HWY_ALIGN double results[kPad];
+  HWY_ALIGN double flags[kPad];
+  hn::Store(x, d, xs);
+  hn::Store(result, d, results);
+  hn::Store(truth(usual), d, flags);
+  for (std::size_t i = 0; i < hn::Lanes(d); ++i) {
+    if (flags[i] == 0) results[i] = map(xs[i]);
+  }
+  return hn::Load(d, results);
+}
+
+template <class Op>
+void guarded(Map map, const double* x, double* out, std::size_t n) {
+  const D d;
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const V v = hn::Load(d, x + i);
+    const M usual = Op::usual(v);
+    V result = Op::of(v);
+    if (HWY_UNLIKELY(!hn::AllTrue(d, usual))) result = patched(map, v, result, usual);
+    hn::Store(result, d, out + i);
+  }
+}
+
+struct Negative {
+  static HWY_INLINE V of(V x) { return hn::Neg(x); }
+};
+struct Not {
+  static HWY_INLINE V of(V x) { return truth(hn::Eq(x, number(0))); }
+};
+struct Abs {
+  static HWY_INLINE V of(V x) { return hn::Abs(x); }
+};
+struct Sign {
+  static HWY_INLINE V of(V x) {
+    const V sign = hn::Sub(truth(hn::Gt(x, number(0))), truth(hn::Lt(x, number(0))));
+    return hn::IfThenElse(hn::IsNaN(x), x, sign);
+  }
+};
+struct Sqrt {
+  static HWY_INLINE V of(V x) { return hn::Sqrt(x); }
+};
+struct Relu {
+  static HWY_INLINE V of(V x) { return hn::IfThenZeroElse(hn::Le(x, number(0)), x); }
+};
+struct Square {
+  static HWY_INLINE V of(V x) { return hn::Mul(x, x); }
+};
+struct Reciprocal {
+  static HWY_INLINE V of(V x) { return hn::Div(number(1), x); }
+};
+// Not all targets keep the sign of a zero.
+struct Floor {
+  static HWY_INLINE V of(V x) { return hn::CopySign(hn::Floor(x), x); }
+};
+struct Ceil {
+  static HWY_INLINE V of(V x) { return hn::CopySign(hn::Ceil(x), x); }
+};
+struct Round {
+  static HWY_INLINE V of(V x) { return hn::CopySign(hn::Round(x), x); }
+};
+struct IsNan {
+  static HWY_INLINE V of(V x) { return truth(hn::IsNaN(x)); }
+};
+
+constexpr double kExpRange = 700;  // neither overflow nor denormal numbers
+
+struct Exp {
+  static HWY_INLINE V of(V x) { return hn::Exp(D(), x); }
+  static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
+};
+struct Expm1 {
+  // Or keeps the sign of a zero.
+  static HWY_INLINE V of(V x) { return hn::Or(hn::Expm1(D(), x), hn::And(x, hn::SignBit(D()))); }
+  static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
+};
+struct Log {
+  static HWY_INLINE V of(V x) { return hn::Log(D(), x); }
+  static HWY_INLINE M usual(V x) {
+    return hn::And(hn::Ge(x, number(DBL_MIN)), hn::Le(x, number(DBL_MAX)));
+  }
+};
+struct Log1p {
+  static HWY_INLINE V of(V x) { return hn::Log1p(D(), x); }
+  static HWY_INLINE M usual(V x) {
+    return hn::And(hn::Gt(x, number(-1)), hn::Le(x, number(DBL_MAX)));
+  }
+};
+
+// sin(x + quadrants * pi / 2). The angle is reduced to |r| <= pi / 4 with pi / 2 in three parts,
+// the first two so short that their products with the number of quadrants are exact; there a few
+// terms of Taylor's series are as good as any polynomial.
+HWY_INLINE V sine(V x, std::int64_t quadrants) {
+  const D d;
+  const hn::RebindToSigned<D> di;
+  const V shift = number(0x1.8p52);  // puts the nearest whole number into the low bits
+  const V shifted = hn::MulAdd(x, number(2 / std::numbers::pi), shift);
+  const V q = hn::Sub(shifted, shift);
+  V r = hn::NegMulAdd(q, number(0x1.921fb544p0), x);
+  r = hn::NegMulAdd(q, number(0x1.0b4611a6p-34), r);
+  r = hn::NegMulAdd(q, number(0x1.3198a2e037073p-69), r);
+  const V z = hn::Mul(r, r);
+
+  V s = number(1 / 355687428096000.0);  // 1/17!
+  for (const double term : {-1 / 1307674368000.0, 1 / 6227020800.0, -1 / 39916800.0, 1 / 362880.0,
+                            -1 / 5040.0, 1 / 120.0, -1 / 6.0}) {
+    s = hn::MulAdd(s, z, number(term));
+  }
+  s = hn::CopySign(hn::MulAdd(hn::Mul(s, z), r, r), r);  // for zeros
+  V c = number(1 / 20922789888000.0);                    // 1/16!
+  for (const double term :
+       {-1 / 87178291200.0, 1 / 479001600.0, -1 / 3628800.0, 1 / 40320.0, -1 / 720.0, 1 / 24.0}) {
+    c = hn::MulAdd(c, z, number(term));
+  }
+  // 1 - z/2 + c z^2, with what 1 - z/2 lost.
+  const V half = hn::Mul(z, number(0.5));
+  const V top = hn::Sub(number(1), half);
+  c = hn::Add(top, hn::MulAdd(hn::Mul(z, z), c, hn::Sub(hn::Sub(number(1), top), half)));
+
+  const auto turn = hn::Add(hn::BitCast(di, shifted), hn::Set(di, quadrants));
+  const auto odd = hn::Eq(hn::And(turn, hn::Set(di, 1)), hn::Set(di, 1));
+  const auto sign = hn::ShiftLeft<62>(hn::And(turn, hn::Set(di, 2)));
+  return hn::Xor(hn::IfThenElse(hn::RebindMask(d, odd), c, s), hn::BitCast(d, sign));
+}
+
+struct Sin {
+  static HWY_INLINE V of(V x) { return sine(x, 0); }
+  static HWY_INLINE M usual(V x) { return within(x, 1e4); }
+};
+struct Cos {
+  static HWY_INLINE V of(V x) { return sine(x, 1); }
+  static HWY_INLINE M usual(V x) { return within(x, 1e4); }
+};
+struct Tanh {
+  static HWY_INLINE V of(V x) { return hn::Tanh(D(), x); }
+  static HWY_INLINE M usual(V x) { return within(x, kExpRange / 2); }
+};
+struct Sigmoid {
+  static HWY_INLINE V of(V x) {
+    const V e = hn::Exp(D(), hn::Neg(hn::Abs(x)));
+    return hn::Div(hn::IfThenElse(hn::Ge(x, number(0)), number(1), e), hn::Add(number(1), e));
+  }
+  static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
+};
+struct Softplus {
+  static HWY_INLINE V of(V x) {
+    const V tail = hn::Log1p(D(), hn::Exp(D(), hn::Neg(hn::Abs(x))));
+    return hn::Add(hn::IfThenZeroElse(hn::Le(x, number(0)), x), tail);
+  }
+  static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
+};
+
+}  // namespace
+
+Unary find_unary(std::string_view op) {
+  struct Row {
+    const char* name;
+    Unary kernel;
+  };
+  static constexpr Row rows[] = {
+      {"-", simple<Negative>},
+      {"not", simple<Not>},
+      {"abs", simple<Abs>},
+      {"sign", simple<Sign>},
+      {"sqrt", simple<Sqrt>},
+      {"relu", simple<Relu>},
+      {"square", simple<Square>},
+      {"reciprocal", simple<Reciprocal>},
+      {"floor", simple<Floor>},
+      {"ceil", simple<Ceil>},
+      {"round", simple<Round>},
+      {"isnan", simple<IsNan>},
+      {"exp", guarded<Exp>},
+      {"expm1", guarded<Expm1>},
+      {"log", guarded<Log>},
+      {"log1p", guarded<Log1p>},
+      {"sin", guarded<Sin>},
+      {"cos", guarded<Cos>},
+      {"tanh", guarded<Tanh>},
+      {"sigmoid", guarded<Sigmoid>},
+      {"softplus", guarded<Softplus>},
+  };
+  for (const Row& row : rows) {
+    if (op == row.name) return row.kernel;
+  }
+  return each;
+}
+
+}  // namespace starfold::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace starfold::kernels {
+
+HWY_EXPORT(find_unary);
+
+Unary unary(std::string_view op) { return HWY_DYNAMIC_DISPATCH(find_unary)(op); }
+
+}  // namespace starfold::kernels
+#endif
