@@ -15,5 +15,6 @@
 #include "starfold/ops/op.h"                   // Signature: the operations, and how to add your own
 #include "starfold/page/pages.h"               // pages: what a program would send, what a run gave
 #include "starfold/plan/explain.h"             // what leaves each client, as text, JSON, graph
+#include "starfold/plan/factorization.h"       // factor, realize, compose: plans as factorizations
 #include "starfold/plan/plan.h"                // Plan: rounds of encode, merge, decode
 #include "starfold/runtime/reference.h"        // evaluate_reference: the definition

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "starfold/base/error.h"
 
 namespace starfold {
@@ -44,14 +46,21 @@ void Coordinator::absorb(std::size_t client, std::string_view answer) {
 
 void Coordinator::greet(std::size_t client, const HelloMessage& message) {
   if (message.plan_hash != program_->hash) reject(client, "it arrived at another plan");
+  // All of it is looked at before any of it is believed.
   for (const auto& [name, value] : message.sizes) {
-    const auto [known, fresh] = sizes_.emplace(name, value);
-    if (fresh) size_from_[name] = clients_[client];
-    if (known->second == value) continue;
+    const auto& declared = program_->plan->program.sizes;
+    const bool known = std::any_of(declared.begin(), declared.end(), [&](const ir::SizeVariable& size) { return size.name == name; });
+    if (!known) reject(client, fmt::format("the program has no size named {}", name));
+    if (value < 1) reject(client, fmt::format("its size {} is not positive", name));
+    const auto found = sizes_.find(name);
+    if (found == sizes_.end() || found->second == value) continue;
     const auto from = size_from_.find(name);
     throw RunError(fmt::format("clients disagree on the size {}: {} has {}, {} has {}", name,
-                               from == size_from_.end() ? "the server" : "client " + from->second, known->second,
+                               from == size_from_.end() ? "the server" : "client " + from->second, found->second,
                                "client " + clients_[client], value));
+  }
+  for (const auto& [name, value] : message.sizes) {
+    if (sizes_.emplace(name, value).second) size_from_[name] = clients_[client];
   }
 }
 
@@ -82,6 +91,7 @@ void Coordinator::take(std::size_t client, StateMessage message) {
 void Coordinator::all_answered() {
   if (phase_ == Phase::greeting) {
     require_sizes(program_->plan->program, sizes_);
+    require_shapes(program_->plan->program, settings_, sizes_);
     machine_.emplace(program_->plan, sizes_, settings_, stop_);
     phase_ = Phase::running;
   } else {

@@ -27,6 +27,13 @@ class Solver {
       for (Equation& equation : open_) progress = step(equation) || progress;
       std::erase_if(open_, [](const Equation& equation) { return equation.closed; });
     }
+    // Another equation might have helped; now none will.
+    for (const Equation& equation : open_) {
+      const std::vector<std::string> open = unknown(equation);
+      if (open.size() > 1) continue;
+      throw RunError(fmt::format("{} is {}, but no positive {} makes {} equal to it", equation.where, equation.extent, open[0],
+                                 equation.size.to_string()));
+    }
     return values_;
   }
 
@@ -38,24 +45,39 @@ class Solver {
     bool closed = false;
   };
 
-  bool step(Equation& equation) {
-    std::vector<std::string> unknown;
+  std::vector<std::string> unknown(const Equation& equation) const {
+    std::vector<std::string> names;
     for (const std::string& name : equation.size.variables()) {
-      if (values_.count(name) == 0) unknown.push_back(name);
+      if (values_.count(name) == 0) names.push_back(name);
     }
-    if (unknown.empty()) {
+    return names;
+  }
+
+  bool step(Equation& equation) {
+    const std::vector<std::string> open = unknown(equation);
+    if (open.empty()) {
       check(equation);
       return equation.closed = true;
     }
-    if (unknown.size() > 1) return false;
-    const std::optional<std::int64_t> value = equation.size.solve_for(unknown[0], values_, equation.extent);
-    if (!value || *value < 1) {
-      throw RunError(fmt::format("{} is {}, but no positive {} makes {} equal to it", equation.where, equation.extent, unknown[0],
-                                 equation.size.to_string()));
-    }
-    values_[unknown[0]] = *value;
-    from_[unknown[0]] = equation.where;
+    if (open.size() > 1) return false;
+    const std::optional<std::int64_t> value = solution(equation, open[0]);
+    if (!value) return false;
+    values_[open[0]] = *value;
+    from_[open[0]] = equation.where;
     return equation.closed = true;
+  }
+
+  // The positive value of the one unknown; found by search where it does not stand alone, as in p*p.
+  std::optional<std::int64_t> solution(const Equation& equation, const std::string& name) const {
+    const std::optional<std::int64_t> linear = equation.size.solve_for(name, values_, equation.extent);
+    if (linear) return *linear >= 1 ? linear : std::nullopt;
+    constexpr std::int64_t most = 10000;
+    SizeValues trial = values_;
+    for (std::int64_t value = 1; value <= std::min(equation.extent, most); ++value) {
+      trial[name] = value;
+      if (equation.size.evaluate(trial) == equation.extent) return value;
+    }
+    return std::nullopt;
   }
 
   void check(const Equation& equation) const {
@@ -190,6 +212,15 @@ void require_sizes(const ir::Program& program, const SizeValues& sizes) {
                      name.span);
     }
   }
+}
+
+void require_shapes(const ir::Program& program, const Settings& settings, const SizeValues& sizes) {
+  Solver solver(sizes, {});
+  for (const ir::Input& input : program.inputs) {
+    const auto set = settings.shared.find(input.name);
+    if (set != settings.shared.end()) add_equations(solver, input, set->second, "");
+  }
+  solver.solve();
 }
 
 }  // namespace starfold

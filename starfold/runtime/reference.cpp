@@ -21,6 +21,7 @@ class Reference {
     sizes_ = bind_settings(program_, settings);
     for (const Client& client : clients) sizes_ = bind_client(program_, client, sizes_);
     require_sizes(program_, sizes_);
+    require_shapes(program_, settings, sizes_);
     values_.resize(program_.graph.size());
     nodes_.resize(program_.loops.size() + 1);
     for (NodeId id = 0; id < program_.graph.size(); ++id) nodes_[slot(homes_.of_node[id])].push_back(id);
