@@ -22,8 +22,15 @@ double zero_of(Monoid monoid) {
   }
 }
 
-double smaller(double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::min(a, b); }
-double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::max(a, b); }
+// Of two zeros the negative one is smaller, so that the order of operands never shows.
+double smaller(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return nan;
+  return a < b || (a == b && std::signbit(a)) ? a : b;
+}
+double larger(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return nan;
+  return a > b || (a == b && !std::signbit(a)) ? a : b;
+}
 
 double merge_numbers(Monoid monoid, double a, double b) {
   switch (monoid) {
