@@ -101,7 +101,8 @@ ir::NodeId Checker::bind_variable(ir::NodeId node, const ast::Name& name) {
 
 // Whether a name was lost with a statement that could not be read, or was itself reported.
 bool Checker::is_lost(std::string_view name) const {
-  const bool letters = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x80; });
+  const bool letters =
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x80; });
   return !letters || frame().module->file->lost.count(name) != 0;
 }
 

@@ -5,7 +5,8 @@
 namespace starfold {
 namespace {
 
-Factorization factor_round(const Plan& plan, const Round& round, const std::vector<ir::NodeId>& decoder) {
+Factorization factor_round(const Plan& plan, const Round& round,
+                           const std::vector<ir::NodeId>& decoder) {
   Factorization result;
   result.round = round.number;
   result.loop_depth = round.loop_depth;
@@ -29,8 +30,10 @@ Factorization factor_round(const Plan& plan, const Round& round, const std::vect
 
 void factor_block(const Plan& plan, const Block& block, std::vector<Factorization>& found) {
   for (const Step& step : block.steps) {
-    if (const auto* round = std::get_if<Round>(&step.action)) found.push_back(factor_round(plan, *round, step.decoder));
-    if (const auto* loop = std::get_if<LoopStep>(&step.action)) factor_block(plan, loop->body.front(), found);
+    if (const auto* round = std::get_if<Round>(&step.action))
+      found.push_back(factor_round(plan, *round, step.decoder));
+    if (const auto* loop = std::get_if<LoopStep>(&step.action))
+      factor_block(plan, loop->body.front(), found);
   }
 }
 

@@ -32,7 +32,8 @@ struct Parsed {
   Parsed(const std::string& text, const std::string& what) {
     Diagnostics diagnostics;
     file = parse(sources, sources.add(what, text), diagnostics);
-    if (diagnostics.has_errors()) refuse(fmt::format("{}: {}", what, diagnostics.items().front().message));
+    if (diagnostics.has_errors())
+      refuse(fmt::format("{}: {}", what, diagnostics.items().front().message));
   }
   std::string text(Span span) const { return std::string(sources.text(span)); }
 };
@@ -42,7 +43,8 @@ struct Parsed {
 // An expression and nothing else, so that parts cannot run into each other.
 void require_expression(const std::string& text, const std::string& what) {
   const Parsed parsed("let part = (" + text + "\n)", what);
-  const bool one = parsed.file.items.size() == 1 && std::holds_alternative<ast::Let>(parsed.file.items[0].node);
+  const bool one =
+      parsed.file.items.size() == 1 && std::holds_alternative<ast::Let>(parsed.file.items[0].node);
   if (!one) refuse(what + " must be one expression");
 }
 
@@ -71,8 +73,10 @@ void require_one_round(const ir::Program& program) {
   for (ir::NodeId id = 0; id < program.graph.size(); ++id) {
     const ir::Node& node = program.graph[id];
     const bool takes_federated =
-        std::any_of(node.args.begin(), node.args.end(), [&](ir::NodeId arg) { return program.graph[arg].federated(); });
-    folded[id] = std::any_of(node.args.begin(), node.args.end(), [&](ir::NodeId arg) { return folded[arg]; });
+        std::any_of(node.args.begin(), node.args.end(),
+                    [&](ir::NodeId arg) { return program.graph[arg].federated(); });
+    folded[id] = std::any_of(node.args.begin(), node.args.end(),
+                             [&](ir::NodeId arg) { return folded[arg]; });
     if (node.federated() && folded[id]) refuse("an encoder folds records: it must be client-local");
     folded[id] = folded[id] || (takes_federated && !node.federated());
   }
@@ -101,11 +105,15 @@ std::set<std::string> names_defined(const ast::File& file) {
 
 // The text of a program whose outputs have become names.
 std::string outputs_as_names(const Parsed& program) {
-  std::string text = program.text({program.file.id, 0, static_cast<std::uint32_t>(program.sources[program.file.id].text().size())});
+  std::string text =
+      program.text({program.file.id, 0,
+                    static_cast<std::uint32_t>(program.sources[program.file.id].text().size())});
   for (auto stmt = program.file.items.rbegin(); stmt != program.file.items.rend(); ++stmt) {
     const auto* output = std::get_if<ast::Output>(&stmt->node);
     if (output == nullptr) continue;
-    const std::string let = output->value ? fmt::format("let {} = {}", output->name.text, program.text(output->value->span)) : "";
+    const std::string let = output->value ? fmt::format("let {} = {}", output->name.text,
+                                                        program.text(output->value->span))
+                                          : "";
     text.replace(stmt->span.begin, stmt->span.end - stmt->span.begin, let);
   }
   return text + "\n";
@@ -115,14 +123,15 @@ std::string outputs_as_names(const Parsed& program) {
 // names are its own, and its sizes are found from its arguments.
 struct Postprocessing {
   std::vector<std::string> imports;
-  std::vector<std::string> before;   // sizes, functions, inputs of the composed program
+  std::vector<std::string> before;  // sizes, functions, inputs of the composed program
   std::vector<std::string> params;
   std::vector<std::string> args;
   std::vector<std::string> body;
   std::vector<std::string> results;
 };
 
-Postprocessing as_function(const Parsed& post, const std::set<std::string>& given, const std::set<std::string>& taken) {
+Postprocessing as_function(const Parsed& post, const std::set<std::string>& given,
+                           const std::set<std::string>& taken) {
   Postprocessing fn;
   const auto only_here = [&](const std::string& name) {
     if (taken.count(name) != 0) refuse(fmt::format("both programs define {}", name));
@@ -131,7 +140,8 @@ Postprocessing as_function(const Parsed& post, const std::set<std::string>& give
     const std::string text = post.text(stmt.span);
     if (std::holds_alternative<ast::Import>(stmt.node)) {
       fn.imports.push_back(text);
-    } else if (std::holds_alternative<ast::SizeDecl>(stmt.node) || std::holds_alternative<ast::Fn>(stmt.node)) {
+    } else if (std::holds_alternative<ast::SizeDecl>(stmt.node) ||
+               std::holds_alternative<ast::Fn>(stmt.node)) {
       only_here(name_of(stmt));
       fn.before.push_back(text);
     } else if (const auto* input = std::get_if<ast::Input>(&stmt.node)) {
@@ -144,7 +154,9 @@ Postprocessing as_function(const Parsed& post, const std::set<std::string>& give
       // What `first` gave out is now a name; giving the same value out again is no conflict.
       if (given.count(output->name.text) == 0 || output->value) only_here(output->name.text);
       fn.results.push_back(output->name.text);
-      if (output->value) fn.body.push_back(fmt::format("let {} = {}", output->name.text, post.text(output->value->span)));
+      if (output->value)
+        fn.body.push_back(
+            fmt::format("let {} = {}", output->name.text, post.text(output->value->span)));
     } else {
       fn.body.push_back(text);
     }
@@ -165,11 +177,13 @@ std::string realize(const FactorizationText& factorization, const Signature& sig
   for (const ComponentText& component : factorization.components) {
     require_expression(component.encoder, "the encoder of " + component.name);
     if (!component.aggregation.empty()) {
-      text += fmt::format("let {} = {}[*]({})\n", component.name, component.aggregation, component.encoder);
+      text += fmt::format("let {} = {}[*]({})\n", component.name, component.aggregation,
+                          component.encoder);
       continue;
     }
     require_expression(component.right, "the encoder of " + component.name);
-    text += fmt::format("let {} = ({}) @ ({})\n", component.name, component.encoder, component.right);
+    text +=
+        fmt::format("let {} = ({}) @ ({})\n", component.name, component.encoder, component.right);
   }
   require_expression(factorization.decoder, "the decoder");
   text += fmt::format("output {} = {}\n", factorization.output, factorization.decoder);
@@ -183,7 +197,8 @@ std::string compose(const std::string& first, const std::string& post, const Sig
   const ir::Program before = checked(first, "the first program", signature);
   const ir::Program after = checked(post, "the post-processing program", signature);
   for (const ir::Input& input : after.inputs) {
-    if (input.type.federated()) refuse(fmt::format("input {} of the post-processing program is federated", input.name));
+    if (input.type.federated())
+      refuse(fmt::format("input {} of the post-processing program is federated", input.name));
   }
   const Parsed parsed_first(first, "the first program");
   const Parsed parsed_post(post, "the post-processing program");
@@ -196,9 +211,11 @@ std::string compose(const std::string& first, const std::string& post, const Sig
 
   const std::string name = unused("post", first + post);
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < fn.results.size(); ++i) names.push_back(fmt::format("{}_{}", name, i + 1));
+  for (std::size_t i = 0; i < fn.results.size(); ++i)
+    names.push_back(fmt::format("{}_{}", name, i + 1));
   const bool several = names.size() > 1;
-  const std::string list = several ? fmt::format("({})", fmt::join(fn.results, ", ")) : fn.results[0];
+  const std::string list =
+      several ? fmt::format("({})", fmt::join(fn.results, ", ")) : fn.results[0];
   std::string text;
   for (const std::string& line : fn.imports) {
     if (first.find(line) == std::string::npos) text += line + "\n";
@@ -212,7 +229,8 @@ std::string compose(const std::string& first, const std::string& post, const Sig
   text += fmt::format("let {} = {}({})\n", bound, name, fmt::join(fn.args, ", "));
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool same_name = taken.count(fn.results[i]) != 0;
-    text += same_name ? fmt::format("output {}\n", fn.results[i]) : fmt::format("output {} = {}\n", fn.results[i], names[i]);
+    text += same_name ? fmt::format("output {}\n", fn.results[i])
+                      : fmt::format("output {} = {}\n", fn.results[i], names[i]);
   }
   checked(text, "the composed program", signature);
   return text;

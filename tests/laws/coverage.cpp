@@ -7,7 +7,9 @@
 namespace starfold::laws {
 namespace {
 
-std::string row_name(const Op& op) { return fmt::format("row {} ({})", op.name, to_string(op.family)); }
+std::string row_name(const Op& op) {
+  return fmt::format("row {} ({})", op.name, to_string(op.family));
+}
 
 std::string place(const Type& type) {
   const std::optional<std::size_t> star = type.record_axis();
@@ -24,9 +26,11 @@ std::string letters(const Type& type) {
 // How the operands of a broadcast meet.
 std::vector<std::string> meetings(const Type& a, const Type& b) {
   std::vector<std::string> cases;
-  const std::string kinds = fmt::format("{} and {}", a.federated() ? "federated" : "shared", b.federated() ? "federated" : "shared");
+  const std::string kinds = fmt::format("{} and {}", a.federated() ? "federated" : "shared",
+                                        b.federated() ? "federated" : "shared");
   if (a == b) return {kinds + ", equal"};
-  if (a.rank() != b.rank()) cases.push_back(fmt::format("{}, {} padded", kinds, a.rank() < b.rank() ? "left" : "right"));
+  if (a.rank() != b.rank())
+    cases.push_back(fmt::format("{}, {} padded", kinds, a.rank() < b.rank() ? "left" : "right"));
   const std::size_t rank = std::max(a.rank(), b.rank());
   const auto at = [&](const Type& type, std::size_t axis) {
     const std::size_t missing = rank - type.rank();
@@ -38,7 +42,8 @@ std::vector<std::string> meetings(const Type& a, const Type& b) {
     if (x == y) continue;
     const char* side = x.is_one() ? "left" : "right";
     const bool star = x.star || y.star;
-    cases.push_back(fmt::format("{}, {} {}", kinds, side, star ? "meets the star with 1" : "stretches"));
+    cases.push_back(
+        fmt::format("{}, {} {}", kinds, side, star ? "meets the star with 1" : "stretches"));
   }
   return cases;
 }
@@ -53,17 +58,56 @@ const std::vector<std::string> products = {
     // shared
     "nn @ nn", "nn @ n", "n @ nn", "n @ n", "nnn @ nn", "nn @ nnn"};
 
-const std::vector<std::string> statements = {
-    "import", "size", "input, star 1", "input, star 2", "input, star 3", "input, shared", "input with a default",
-    "input of a named record set", "function = e", "function { }", "function with a result type", "function with a tuple",
-    "let", "let with a type", "let of a tuple", "state", "state with a type", "update", "repeat number", "repeat name",
-    "repeat in repeat", "repeat in a function", "until", "trace outside loops", "trace in a loop", "trace in a function",
-    "output name", "output = e"};
+const std::vector<std::string> statements = {"import",
+                                             "size",
+                                             "input, star 1",
+                                             "input, star 2",
+                                             "input, star 3",
+                                             "input, shared",
+                                             "input with a default",
+                                             "input of a named record set",
+                                             "function = e",
+                                             "function { }",
+                                             "function with a result type",
+                                             "function with a tuple",
+                                             "let",
+                                             "let with a type",
+                                             "let of a tuple",
+                                             "state",
+                                             "state with a type",
+                                             "update",
+                                             "repeat number",
+                                             "repeat name",
+                                             "repeat in repeat",
+                                             "repeat in a function",
+                                             "until",
+                                             "trace outside loops",
+                                             "trace in a loop",
+                                             "trace in a function",
+                                             "output name",
+                                             "output = e"};
 
-const std::vector<std::string> expressions = {
-    "number", "pi", "inf", "nan", "name", "transpose", "list", "list of lists", "call of a function", "call of a module",
-    "axis by number", "axis by star", "axis by named star", "several axes", "no axes", "index", "range", "range from the start",
-    "range to the end", "new axis", "computed index"};
+const std::vector<std::string> expressions = {"number",
+                                              "pi",
+                                              "inf",
+                                              "nan",
+                                              "name",
+                                              "transpose",
+                                              "list",
+                                              "list of lists",
+                                              "call of a function",
+                                              "call of a module",
+                                              "axis by number",
+                                              "axis by star",
+                                              "axis by named star",
+                                              "several axes",
+                                              "no axes",
+                                              "index",
+                                              "range",
+                                              "range from the start",
+                                              "range to the end",
+                                              "new axis",
+                                              "computed index"};
 
 }  // namespace
 
@@ -72,15 +116,19 @@ Coverage::Coverage() {
     if (op->family != Family::differentiation) counts_[row_name(*op)];
   }
   using F = Family;
-  for (const F family : {F::unary, F::binary, F::comparison, F::aggregation, F::permutation, F::matmul, F::client_local}) {
+  for (const F family : {F::unary, F::binary, F::comparison, F::aggregation, F::permutation,
+                         F::matmul, F::client_local}) {
     counts_[fmt::format("{}, shared", to_string(family))];
-    for (int star = 1; star <= 3; ++star) counts_[fmt::format("{}, star {}", to_string(family), star)];
+    for (int star = 1; star <= 3; ++star)
+      counts_[fmt::format("{}, star {}", to_string(family), star)];
   }
   counts_[fmt::format("{}, shared", to_string(F::shared_only))];
   for (int star = 1; star <= 3; ++star) counts_[fmt::format("fold of star {}", star)];
-  for (const char* fold : {"star and ordinary axes", "several ordinary axes"}) counts_[fmt::format("fold of {}", fold)];
+  for (const char* fold : {"star and ordinary axes", "several ordinary axes"})
+    counts_[fmt::format("fold of {}", fold)];
   for (const std::string& product : products) counts_["product " + product];
-  for (const char* kinds : {"shared and shared", "federated and shared", "shared and federated", "federated and federated"}) {
+  for (const char* kinds : {"shared and shared", "federated and shared", "shared and federated",
+                            "federated and federated"}) {
     for (const char* side : {"left", "right"}) {
       counts_[fmt::format("broadcast: {}, {} padded", kinds, side)];
       counts_[fmt::format("broadcast: {}, {} stretches", kinds, side)];
@@ -120,7 +168,8 @@ void Coverage::application(const ir::Program& program, const ir::Node& node) {
   } else if (op.family == Family::aggregation && node.attrs.axes.size() > 1) {
     see("fold of several ordinary axes");
   }
-  if (op.family == Family::matmul) see(fmt::format("product {} @ {}", letters(args[0]), letters(args[1])));
+  if (op.family == Family::matmul)
+    see(fmt::format("product {} @ {}", letters(args[0]), letters(args[1])));
   if (op.family == Family::binary || op.family == Family::comparison) {
     for (const std::string& meeting : meetings(args[0], args[1])) see("broadcast: " + meeting);
   }
@@ -189,7 +238,8 @@ void Coverage::expression(const ast::Expr& expr) {
   }
   if (expr.kind == ast::ExprKind::name) seen("name");
   if (expr.kind == ast::ExprKind::transpose) seen("transpose");
-  if (expr.kind == ast::ExprKind::list) seen(expr.args[0]->kind == ast::ExprKind::list ? "list of lists" : "list");
+  if (expr.kind == ast::ExprKind::list)
+    seen(expr.args[0]->kind == ast::ExprKind::list ? "list of lists" : "list");
   if (expr.kind == ast::ExprKind::call) {
     const Op* op = Signature::standard().find(expr.text);
     if (expr.module) {
@@ -208,7 +258,8 @@ void Coverage::expression(const ast::Expr& expr) {
   if (expr.kind == ast::ExprKind::index) {
     for (const ast::Subscript& s : expr.subscripts) {
       if (s.kind == Kind::new_axis) seen("new axis");
-      if (s.kind == Kind::range) seen(!s.first ? "range from the start" : !s.last ? "range to the end" : "range");
+      if (s.kind == Kind::range)
+        seen(!s.first ? "range from the start" : !s.last ? "range to the end" : "range");
       if (s.kind == Kind::index) {
         seen(s.first->kind == ast::ExprKind::number ? "index" : "computed index");
         expression(*s.first);

@@ -61,7 +61,8 @@ TEST(Generator, KeepsItsPromises) {
     if (!program.error.empty()) return program.error;
     std::map<std::string, std::int64_t> records;
     for (const Client& client : c.federation.clients) {
-      for (const auto& [set, count] : record_counts(program.program->compilation.program, client)) records[set] += count;
+      for (const auto& [set, count] : record_counts(program.program->compilation.program, client))
+        records[set] += count;
     }
     for (const auto& [set, count] : records) {
       if (count < 2) return std::nullopt;
@@ -75,7 +76,8 @@ TEST(Generator, KeepsItsPromises) {
       for (const double x : tensor.data) {
         const double slack = 1e-6 * (1 + facts.size());
         if (!(x >= facts.lo - slack && x <= facts.hi + slack)) {
-          return fmt::format("output {} is {}, promised between {} and {}", name, x, facts.lo, facts.hi);
+          return fmt::format("output {} is {}, promised between {} and {}", name, x, facts.lo,
+                             facts.hi);
         }
         if (facts.exact() && std::ldexp(x, facts.grain) != std::floor(std::ldexp(x, facts.grain))) {
           return fmt::format("output {} is {}, promised to be exact", name, x);

@@ -48,7 +48,8 @@ Map random_map(Random& random) {
                 return MaybeShape(std::vector<Size>{*multiply(s[0][0], 2)});
               },
               [](Tensors t) {
-                Tensor r(Shape{2 * t[0].count()}, std::vector<double>(t[0].data.rbegin(), t[0].data.rend()));
+                Tensor r(Shape{2 * t[0].count()},
+                         std::vector<double>(t[0].data.rbegin(), t[0].data.rend()));
                 for (const double x : t[0].data) r.data.push_back(-x);
                 return r;
               }};
@@ -56,7 +57,8 @@ Map random_map(Random& random) {
       return {2, [](Shapes s) { return s[0] == s[1] ? MaybeShape(s[0]) : MaybeShape(); },
               [=](Tensors t) {
                 Tensor r = t[0];
-                for (std::size_t i = 0; i < r.data.size(); ++i) r.data[i] = wave(r.data[i], frequency) - t[1].data[i] / 2;
+                for (std::size_t i = 0; i < r.data.size(); ++i)
+                  r.data[i] = wave(r.data[i], frequency) - t[1].data[i] / 2;
                 return r;
               }};
     default:  // everything times a number
@@ -74,9 +76,11 @@ Signature random_signature(std::uint64_t seed) {
   Signature signature = Signature::standard();
   for (int i = 0; i < 3; ++i) {
     const Map local = random_map(random);
-    signature.add(Signature::ClientLocal{fmt::format("user_local_{}", i), local.arity, "a map of each record", local.shape, local.value});
+    signature.add(Signature::ClientLocal{fmt::format("user_local_{}", i), local.arity,
+                                         "a map of each record", local.shape, local.value});
     const Map shared = random_map(random);
-    signature.add(Signature::SharedOnly{fmt::format("user_shared_{}", i), shared.arity, "a map of shared values", shared.shape, shared.value});
+    signature.add(Signature::SharedOnly{fmt::format("user_shared_{}", i), shared.arity,
+                                        "a map of shared values", shared.shape, shared.value});
   }
   return signature;
 }
@@ -86,19 +90,22 @@ Signature random_signature(std::uint64_t seed) {
 TEST(Laws, ConservativeExtension) {
   std::vector<Signature> signatures;
   constexpr int many = 8;
-  for (int i = 0; i < many; ++i) signatures.push_back(random_signature(static_cast<std::uint64_t>(i)));
+  for (int i = 0; i < many; ++i)
+    signatures.push_back(random_signature(static_cast<std::uint64_t>(i)));
   int used = 0;
   for (const Signature& signature : signatures) {
     GeneratorOptions options;
     options.signature = &signature;
     options.statements = 4;
-    check_law("Laws.ConservativeExtension", options, std::max(1, law_programs(1200) / many), [&](const Case& c) -> Verdict {
-      if (c.program.text.text.find("user_") != std::string::npos) ++used;
-      // Each case takes its turn with one of them.
-      constexpr Verdict (*laws[])(const Case&) = {client_locality, exposure_discipline, virtual_global_consistency,
-                                                  iterative_factorization, engine_equals_reference};
-      return laws[c.seed % std::size(laws)](c);
-    });
+    check_law("Laws.ConservativeExtension", options, std::max(1, law_programs(1200) / many),
+              [&](const Case& c) -> Verdict {
+                if (c.program.text.text.find("user_") != std::string::npos) ++used;
+                // Each case takes its turn with one of them.
+                constexpr Verdict (*laws[])(const Case&) = {
+                    client_locality, exposure_discipline, virtual_global_consistency,
+                    iterative_factorization, engine_equals_reference};
+                return laws[c.seed % std::size(laws)](c);
+              });
   }
   EXPECT_GT(used, 0);
 }
@@ -129,8 +136,10 @@ TEST(Laws, ConservativeExtensionHasNoThirdKind) {
   EXPECT_EQ(code("input x : [p, *]\nlet y : [*] = leak(x)\noutput z = sum[*](y)\n"), "accepted");
   EXPECT_EQ(code("input x : [*, p]\noutput y = total(x)\n"), info(Code::FederatedArgument).id);
   EXPECT_EQ(code("input x : [*, p]\noutput y = total(sum[*](x))\n"), "accepted");
-  EXPECT_THROW(signature.add(Signature::SharedOnly{"sum", 1, "", to_number, total}), std::invalid_argument);
-  EXPECT_THROW(signature.add(Signature::ClientLocal{"total", 1, "", to_number, total}), std::invalid_argument);
+  EXPECT_THROW(signature.add(Signature::SharedOnly{"sum", 1, "", to_number, total}),
+               std::invalid_argument);
+  EXPECT_THROW(signature.add(Signature::ClientLocal{"total", 1, "", to_number, total}),
+               std::invalid_argument);
 }
 
 }  // namespace

@@ -26,14 +26,29 @@ double folded(Monoid monoid, const std::vector<double>& entries) {
   if (monoid == Monoid::max) result = -INFINITY;
   for (const double x : entries) {
     switch (monoid) {
-      case Monoid::sum: result += x; break;
-      case Monoid::prod: result *= x; break;
-      case Monoid::min: result = std::isnan(x) || x < result ? x : result; break;
-      case Monoid::max: result = std::isnan(x) || x > result ? x : result; break;
-      case Monoid::any: result = x != 0 ? 1 : result; break;
-      case Monoid::all: result = x == 0 ? 0 : result; break;
-      case Monoid::count: result += 1; break;
-      default: throw std::logic_error("not distributive");
+      case Monoid::sum:
+        result += x;
+        break;
+      case Monoid::prod:
+        result *= x;
+        break;
+      case Monoid::min:
+        result = std::isnan(x) || x < result ? x : result;
+        break;
+      case Monoid::max:
+        result = std::isnan(x) || x > result ? x : result;
+        break;
+      case Monoid::any:
+        result = x != 0 ? 1 : result;
+        break;
+      case Monoid::all:
+        result = x == 0 ? 0 : result;
+        break;
+      case Monoid::count:
+        result += 1;
+        break;
+      default:
+        throw std::logic_error("not distributive");
     }
   }
   return result;
@@ -49,7 +64,8 @@ Tensor fold_records(Monoid monoid, const Tensor& tensor, std::size_t axis) {
   for (std::int64_t i = 0; i < result.count(); ++i) {
     std::vector<double> entries;
     for (std::int64_t r = 0; r < records; ++r) {
-      entries.push_back(tensor.data[static_cast<std::size_t>((i / inner * records + r) * inner + i % inner)]);
+      entries.push_back(
+          tensor.data[static_cast<std::size_t>((i / inner * records + r) * inner + i % inner)]);
     }
     result.data[static_cast<std::size_t>(i)] = folded(monoid, entries);
   }
@@ -60,7 +76,8 @@ Tensor fold_records(Monoid monoid, const Tensor& tensor, std::size_t axis) {
 Tensor merged_values(Monoid monoid, const Tensor& a, const Tensor& b) {
   Tensor result = a;
   const Monoid by = monoid == Monoid::count ? Monoid::sum : monoid;
-  for (std::size_t i = 0; i < a.data.size(); ++i) result.data[i] = folded(by, {a.data[i], b.data[i]});
+  for (std::size_t i = 0; i < a.data.size(); ++i)
+    result.data[i] = folded(by, {a.data[i], b.data[i]});
   return result;
 }
 
@@ -73,9 +90,11 @@ struct ByHand {
 
   ByHand(const Case& c, std::shared_ptr<const Plan> of) : plan(std::move(of)), random(c.choices()) {
     sizes = bind_settings(plan->program, c.federation.settings);
-    for (const Client& client : c.federation.clients) sizes = bind_client(plan->program, client, sizes);
+    for (const Client& client : c.federation.clients)
+      sizes = bind_client(plan->program, client, sizes);
     require_sizes(plan->program, sizes);
-    for (const Client& client : c.federation.clients) engines.emplace_back(plan, sizes, client, EngineOptions{2, 1});
+    for (const Client& client : c.federation.clients)
+      engines.emplace_back(plan, sizes, client, EngineOptions{2, 1});
   }
 
   Shape shape(const Component& component) const {
@@ -90,12 +109,14 @@ struct ByHand {
     std::vector<std::vector<MergeState>> states;
     for (Engine& engine : engines) states.push_back(engine.encode(round, theta));
     std::vector<MergeState> none;
-    for (const Component& component : f.state) none.push_back(zero(component.merge, shape(component)));
+    for (const Component& component : f.state)
+      none.push_back(zero(component.merge, shape(component)));
     states.push_back(none);
     random.shuffle(states);
     while (states.size() > 1) {
       const auto at = static_cast<std::size_t>(random.below(static_cast<int>(states.size()) - 1));
-      for (std::size_t i = 0; i < f.state.size(); ++i) merge(f.state[i].merge, states[at][i], states[at + 1][i]);
+      for (std::size_t i = 0; i < f.state.size(); ++i)
+        merge(f.state[i].merge, states[at][i], states[at + 1][i]);
       states.erase(states.begin() + static_cast<std::ptrdiff_t>(at) + 1);
     }
     return states.front();
@@ -133,7 +154,8 @@ Verdict well_formed(const Plan& plan) {
     for (const NodeId id : f.phi) {
       if (!graph[id].federated()) return "an encoder is not federated";
       for (const NodeId arg : graph[id].args) {
-        const bool known = std::find(f.phi.begin(), f.phi.end(), arg) != f.phi.end() || !graph[arg].federated();
+        const bool known =
+            std::find(f.phi.begin(), f.phi.end(), arg) != f.phi.end() || !graph[arg].federated();
         if (!known) return "an encoder without its operand";
       }
     }
@@ -177,7 +199,9 @@ Verdict iterative_factorization(const Case& c) {
   if (!program.error.empty()) return program.error;
   const std::shared_ptr<const Plan>& plan = program.program->plan;
   if (const Verdict broken = well_formed(*plan)) return broken;
-  if (const Verdict broken = compare(run_by_hand(c, plan), run_reference(c, *program.program), rounding)) return broken;
+  if (const Verdict broken =
+          compare(run_by_hand(c, plan), run_reference(c, *program.program), rounding))
+    return broken;
   // Each round by itself: phi_t by the definition, client by client, with theta_t given.
   try {
     ByHand hand(c, plan);
@@ -188,7 +212,8 @@ Verdict iterative_factorization(const Case& c) {
       const std::map<NodeId, Tensor> theta = machine.to_send();
       const std::vector<MergeState> states = hand.encoded(f, theta);
       Distributed definition(plan->program, c.federation);
-      if (definition.program().graph.size() != plan->program.graph.size()) return "a plan with dead nodes";
+      if (definition.program().graph.size() != plan->program.graph.size())
+        return "a plan with dead nodes";
       for (const auto& [id, value] : theta) definition.set(id, value);
       for (const NodeId id : round->constants) definition.compute(id);
       for (const NodeId id : f.phi) definition.compute(id);
@@ -217,7 +242,8 @@ TEST(Laws, OneRoundRealization) {
   const char* only = std::getenv("STARFOLD_LAW_SEED");
   const int count = only != nullptr ? 1 : law_programs(1500);
   for (int number = 0; number < count; ++number) {
-    const std::uint64_t seed = only != nullptr ? std::strtoull(only, nullptr, 10) : 7919ULL * static_cast<std::uint64_t>(number);
+    const std::uint64_t seed = only != nullptr ? std::strtoull(only, nullptr, 10)
+                                               : 7919ULL * static_cast<std::uint64_t>(number);
     Random random(seed);
     GeneratedFactorization made = generate_factorization(random);
     const Federation federation = generate_federation(random, made.inputs);
@@ -227,11 +253,15 @@ TEST(Laws, OneRoundRealization) {
     text.decoder = made.decoder;
     for (std::size_t i = 0; i < made.components.size(); ++i) {
       const GeneratedComponent& component = made.components[i];
-      text.components.push_back({made.names[i], component.aggregation, component.encoder, component.right});
+      text.components.push_back(
+          {made.names[i], component.aggregation, component.encoder, component.right});
     }
-    SCOPED_TRACE(fmt::format("again: STARFOLD_LAW_SEED={} build/dev/law_tests --gtest_filter=Laws.OneRoundRealization", seed));
+    SCOPED_TRACE(fmt::format(
+        "again: STARFOLD_LAW_SEED={} build/dev/law_tests --gtest_filter=Laws.OneRoundRealization",
+        seed));
     std::string realized;
-    ASSERT_NO_THROW(realized = realize(text)) << text.inputs << text.components[0].encoder << "\n" << text.decoder;
+    ASSERT_NO_THROW(realized = realize(text)) << text.inputs << text.components[0].encoder << "\n"
+                                              << text.decoder;
     SCOPED_TRACE(realized);
     const auto program = compile_program({"law.fold", realized, {}});
     ASSERT_TRUE(program->compilation.ok());
@@ -250,7 +280,8 @@ TEST(Laws, OneRoundRealization) {
         const auto found = by_name.find(made.names[i]);
         if (found == by_name.end()) continue;  // the decoder does not use it
         NodeId fold = found->second;
-        while (values.program().graph[fold].kind == ir::Kind::variable) fold = values.program().graph[fold].args[0];
+        while (values.program().graph[fold].kind == ir::Kind::variable)
+          fold = values.program().graph[fold].args[0];
         const ir::Node& node = values.program().graph[fold];
         const Monoid monoid = node.op->family == Family::matmul ? Monoid::sum : node.op->monoid;
         std::optional<Tensor> merged;
@@ -258,7 +289,9 @@ TEST(Laws, OneRoundRealization) {
           Tensor phi;
           if (node.op->family == Family::matmul) {
             phi = apply(values.program(), node,
-                        {&values.value(node.args[0]).local[client], &values.value(node.args[1]).local[client]}, values.sizes())[0];
+                        {&values.value(node.args[0]).local[client],
+                         &values.value(node.args[1]).local[client]},
+                        values.sizes())[0];
           } else {
             const std::size_t axis = *values.program().graph[node.args[0]].type().record_axis();
             phi = fold_records(monoid, values.value(node.args[0]).local[client], axis);
@@ -271,7 +304,8 @@ TEST(Laws, OneRoundRealization) {
     } catch (const RunError&) {
       continue;
     }
-    for (const auto& [name, value] : settings.sizes) decoder += fmt::format("size {} = {}\n", name, value);
+    for (const auto& [name, value] : settings.sizes)
+      decoder += fmt::format("size {} = {}\n", name, value);
     for (const InputSpec& input : made.inputs.inputs) {
       if (input.type.federated() || settings.shared.count(input.name) == 0) continue;
       decoder += fmt::format("input {} : {}\n", input.name, input.type.to_string());
@@ -283,7 +317,8 @@ TEST(Laws, OneRoundRealization) {
     if (defaults) continue;
     for (std::size_t i = 0; i < made.components.size(); ++i) {
       if (settings.shared.count(made.names[i]) == 0) continue;
-      decoder += fmt::format("input {} : {}\n", made.names[i], made.components[i].shape.to_string());
+      decoder +=
+          fmt::format("input {} : {}\n", made.names[i], made.components[i].shape.to_string());
     }
     decoder += "output result = " + made.decoder + "\n";
     const Compilation alone = compile("decoder.fold", decoder);
@@ -350,11 +385,13 @@ Verdict post_processing_closure(const Case& c) {
     sizes.clear();
     for (const InputSpec& input : inputs) {
       for (const Dim& dim : input.type.dims) {
-        if (const auto name = dim.size.as_variable()) sizes[std::string(*name)] = c.program.sizes.at(std::string(*name));
+        if (const auto name = dim.size.as_variable())
+          sizes[std::string(*name)] = c.program.sizes.at(std::string(*name));
       }
     }
     std::erase_if(inputs, [&](const InputSpec& input) {
-      return std::any_of(input.type.dims.begin(), input.type.dims.end(), [&](const Dim& dim) { return !dim.size.evaluate(sizes); });
+      return std::any_of(input.type.dims.begin(), input.type.dims.end(),
+                         [&](const Dim& dim) { return !dim.size.evaluate(sizes); });
     });
   }
   Random random = c.choices();
@@ -382,7 +419,8 @@ Verdict post_processing_closure(const Case& c) {
   Outcome want;
   try {
     Settings settings;
-    for (const InputSpec& input : inputs) settings.shared[input.name] = before.report->results.outputs.at(input.name);
+    for (const InputSpec& input : inputs)
+      settings.shared[input.name] = before.report->results.outputs.at(input.name);
     want.report.emplace();
     want.report->results = evaluate_reference(alone.program, {}, settings);
   } catch (const RunError& error) {

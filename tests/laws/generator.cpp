@@ -426,7 +426,8 @@ class ProgramWriter {
       return text;
     };
     if (state.named.facts.exact()) return fmt::format(" until {} > 1", over_all("max"));
-    const std::string size = rank == 0 ? fmt::format("abs({})", state.named.name) : over_all("norm");
+    const std::string size =
+        rank == 0 ? fmt::format("abs({})", state.named.name) : over_all("norm");
     return fmt::format(" until {} < 0.{}", size, random_.between(100001, 899999));
   }
 

@@ -201,7 +201,9 @@ std::optional<Written> ExpressionWriter::write(Scope& scope, const Want& want) {
       const Op* op = random_.pick(rows).get();
       const std::size_t standard = Signature::standard().ops().size();
       if (rows.size() > standard && random_.chance(30)) {
-        op = rows[standard + static_cast<std::size_t>(random_.below(static_cast<int>(rows.size() - standard)))].get();
+        op = rows[standard +
+                  static_cast<std::size_t>(random_.below(static_cast<int>(rows.size() - standard)))]
+                 .get();
       }
       if (random_.chance(35)) {
         const std::string& name = random_.pick(common);

@@ -14,8 +14,9 @@
 namespace starfold::laws {
 namespace {
 
-constexpr Monoid all_monoids[] = {Monoid::sum, Monoid::prod,  Monoid::min, Monoid::max,     Monoid::count,
-                                  Monoid::any, Monoid::all,   Monoid::moments, Monoid::logsumexp};
+constexpr Monoid all_monoids[] = {Monoid::sum, Monoid::prod,    Monoid::min,
+                                  Monoid::max, Monoid::count,   Monoid::any,
+                                  Monoid::all, Monoid::moments, Monoid::logsumexp};
 
 bool exact(Monoid monoid) {
   return monoid == Monoid::min || monoid == Monoid::max || monoid == Monoid::any ||
@@ -90,10 +91,14 @@ void check_monoid(Monoid monoid, bool special) {
     EXPECT_EQ(same_state(monoid, merged(monoid, a, none), a, true), Verdict());
     EXPECT_EQ(same_state(monoid, merged(monoid, none, a), a, true), Verdict());
     // The order of two summands does not change how their sum is rounded.
-    EXPECT_EQ(same_state(monoid, merged(monoid, a, b), merged(monoid, b, a), exact(monoid)), Verdict());
-    EXPECT_EQ(same_state(monoid, merged(monoid, merged(monoid, a, b), c),
-                         merged(monoid, a, merged(monoid, b, c)), exact(monoid)),
+    EXPECT_EQ(same_state(monoid, merged(monoid, a, b), merged(monoid, b, a), exact(monoid)),
               Verdict());
+    // A product that underflows on one way and meets an infinity on the other has no one value.
+    if (!special || monoid != Monoid::prod) {
+      EXPECT_EQ(same_state(monoid, merged(monoid, merged(monoid, a, b), c),
+                           merged(monoid, a, merged(monoid, b, c)), exact(monoid)),
+                Verdict());
+    }
     for (const MergeState& state : {a, merged(monoid, a, b), none}) {
       EXPECT_EQ(invalid_state(monoid, state, states.shape()), "");
     }

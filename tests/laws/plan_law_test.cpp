@@ -44,14 +44,17 @@ Verdict base_refused(const Case& c) {
     for (const NodeId arg : node.args) args.push_back(p.graph[arg].type());
     switch (node.op->family) {
       case Family::unary:
-      case Family::permutation: break;
+      case Family::permutation:
+        break;
       case Family::aggregation:
-        outside = outside || node.op->name == "records" || node.attrs.axes.size() != 1 || node.args.size() != 1;
+        outside = outside || node.op->name == "records" || node.attrs.axes.size() != 1 ||
+                  node.args.size() != 1;
         break;
       case Family::binary:
       case Family::comparison: {
         // Both federated: one type. One of them: it is the result's type.
-        const bool fits = (!args[0].federated() || args[0] == node.type()) && (!args[1].federated() || args[1] == node.type());
+        const bool fits = (!args[0].federated() || args[0] == node.type()) &&
+                          (!args[1].federated() || args[1] == node.type());
         outside = outside || !fits;
         break;
       }
@@ -60,7 +63,8 @@ Verdict base_refused(const Case& c) {
         outside = outside || !matrices || (!args[0].federated() && !args[1].federated());
         break;
       }
-      default: outside = true;
+      default:
+        outside = true;
     }
   }
   const Compiled base = compiled(c, true, true);
@@ -92,10 +96,12 @@ Verdict format_then_parse(const Case& c) {
   for (auto& [name, module] : again.program.text.modules) module = formatted(module);
   const Compiled second = compiled(again);
   if (!second.error.empty()) return "formatted, " + second.error + "\n" + again.program.text.text;
-  if (ir::print(second.program->compilation.program) != ir::print(program.program->compilation.program)) {
+  if (ir::print(second.program->compilation.program) !=
+      ir::print(program.program->compilation.program)) {
     return "formatted, it is another program:\n" + again.program.text.text;
   }
-  if (formatted(again.program.text.text) != again.program.text.text) return "formatting twice changes something";
+  if (formatted(again.program.text.text) != again.program.text.text)
+    return "formatting twice changes something";
   if (second.program->hash != program.program->hash) return "formatted, it has another plan hash";
   return std::nullopt;
 }
@@ -131,7 +137,8 @@ Verdict depth_minimal(const Case& c) {
     const int least = longest_chain(lowered);
     if (plan.rounds != least) return fmt::format("{} rounds, but {} would do", plan.rounds, least);
     const int written = longest_chain(ir::prune(program.program->compilation.program));
-    if (plan.rounds > written) return fmt::format("{} rounds for a chain of {}", plan.rounds, written);
+    if (plan.rounds > written)
+      return fmt::format("{} rounds for a chain of {}", plan.rounds, written);
   }
   return std::nullopt;
 }
@@ -158,7 +165,8 @@ std::vector<bool> needed(const ir::Program& p) {
   for (const ir::Output& output : p.outputs) need(output.node);
   for (const ir::Trace& trace : p.traces) {
     need(trace.node);
-    for (ir::LoopId loop = trace.loop; loop != ir::no_loop; loop = p.loops[loop].parent) need_loop(loop);
+    for (ir::LoopId loop = trace.loop; loop != ir::no_loop; loop = p.loops[loop].parent)
+      need_loop(loop);
   }
   while (!pending.empty()) {
     const ir::Node& node = p.graph[pending.back()];
@@ -185,11 +193,15 @@ Verdict nothing_dead(const Case& c) {
   for (const Round* round : rounds_of(plan)) {
     for (const Merge& merge : round->merges) {
       if (!live[merge.fold]) return "nobody needs " + describe_fold(plan, merge.fold);
-      if (!merged.insert(merge.fold).second) return "merged twice: " + describe_fold(plan, merge.fold);
+      if (!merged.insert(merge.fold).second)
+        return "merged twice: " + describe_fold(plan, merge.fold);
     }
     std::set<NodeId> used;
-    for (const Merge& merge : round->merges) used.insert(plan.program.graph[merge.fold].args.begin(), plan.program.graph[merge.fold].args.end());
-    for (const NodeId id : round->encoders) used.insert(plan.program.graph[id].args.begin(), plan.program.graph[id].args.end());
+    for (const Merge& merge : round->merges)
+      used.insert(plan.program.graph[merge.fold].args.begin(),
+                  plan.program.graph[merge.fold].args.end());
+    for (const NodeId id : round->encoders)
+      used.insert(plan.program.graph[id].args.begin(), plan.program.graph[id].args.end());
     for (const NodeId id : round->encoders) {
       if (used.count(id) == 0) return "an encoder that nothing uses: " + describe(plan, id);
     }

@@ -7,9 +7,7 @@
 #include "tests/laws/law.h"
 
 namespace starfold::laws {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 // The answer of a federation is the answer on the virtual global tensors, and what was promised
 // about its range holds.
@@ -90,7 +88,8 @@ Verdict optimizer_off(const Case& c) {
   if (!optimized.error.empty()) return optimized.error;
   RunOptions options;
   options.optimize = false;
-  return compare(run_engine(c, *optimized.program), run_engine(c, *plain.program, options), rounding);
+  return compare(run_engine(c, *optimized.program), run_engine(c, *plain.program, options),
+                 rounding);
 }
 
 TEST(Laws, OptimizerOff) { check_law("Laws.OptimizerOff", {}, 1200, optimizer_off); }
@@ -105,7 +104,7 @@ TEST(Laws, OptimizerOffOnSpecialValues) {
 struct Carried {
   Results results;
   std::vector<std::pair<std::size_t, std::size_t>> sizes;  // of requests and answers
-  std::string changed;  // what became of a message on its way
+  std::string changed;                                     // what became of a message on its way
 };
 
 Carried carry(const Case& c, const std::shared_ptr<const CompiledProgram>& program) {
@@ -126,7 +125,8 @@ Carried carry(const Case& c, const std::shared_ptr<const CompiledProgram>& progr
     std::vector<Bytes> answers;
     for (Node& node : nodes) answers.push_back(through(node.handle(request)));
     for (const Bytes& answer : answers) {
-      if (answer.size() != answers[0].size()) carried.changed = "clients send messages of different size";
+      if (answer.size() != answers[0].size())
+        carried.changed = "clients send messages of different size";
     }
     carried.sizes.emplace_back(request.size(), answers[0].size());
     // In any order: the coordinator merges in the order of clients.
@@ -153,7 +153,9 @@ Verdict messages_serialized(const Case& c) {
   return std::nullopt;
 }
 
-TEST(Laws, MessagesSerialized) { check_law("Laws.MessagesSerialized", {}, 800, messages_serialized); }
+TEST(Laws, MessagesSerialized) {
+  check_law("Laws.MessagesSerialized", {}, 800, messages_serialized);
+}
 
 // def:shared-state-factorization: M is independent of the federation and of the record counts, so the
 // messages of a round have one size whatever the clients hold.
@@ -174,7 +176,8 @@ Verdict message_size_fixed(const Case& c) {
     for (std::size_t i = 0; i < a.sizes.size() && i < b.sizes.size(); ++i) {
       if (a.sizes[i] != b.sizes[i]) {
         return fmt::format("message {}: {} and {} bytes in one federation, {} and {} in another", i,
-                           a.sizes[i].first, a.sizes[i].second, b.sizes[i].first, b.sizes[i].second);
+                           a.sizes[i].first, a.sizes[i].second, b.sizes[i].first,
+                           b.sizes[i].second);
       }
     }
   } catch (const RunError&) {

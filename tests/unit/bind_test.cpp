@@ -46,7 +46,9 @@ TEST(Bind, PowersAreSolvedBySearch) {
 
 // A size that only the clients' data fixes is compared with shared inputs once it is known.
 TEST(Bind, SharedShapesAreCheckedWhenAllSizesAreKnown) {
-  const std::string text = "input x : [*, p]\ninput y : [*, q]\ninput s : [p*q]\noutput t = sum(s) + sum[*, 2](x) + sum[*, 2](y)\n";
+  const std::string text =
+      "input x : [*, p]\ninput y : [*, q]\ninput s : [p*q]\noutput t = sum(s) + sum[*, 2](x) + "
+      "sum[*, 2](y)\n";
   const auto program = compile_program({"test.fold", text, {}});
   ASSERT_TRUE(program->plan);
   Client client{"a", {}};
@@ -58,7 +60,8 @@ TEST(Bind, SharedShapesAreCheckedWhenAllSizesAreKnown) {
   settings.shared["s"] = Tensor(Shape{5}, 1.0);
   const std::string expected = "input s, axis 1 is 5, but its size p*q with p = 2, q = 3 is 6";
   EXPECT_EQ(refusal([&] { run_local(program, {client}, settings); }), expected);
-  EXPECT_EQ(refusal([&] { evaluate_reference(program->compilation.program, {client}, settings); }), expected);
+  EXPECT_EQ(refusal([&] { evaluate_reference(program->compilation.program, {client}, settings); }),
+            expected);
 }
 
 }  // namespace

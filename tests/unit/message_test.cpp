@@ -25,7 +25,9 @@ std::string refusal(const std::function<void()>& action) {
   return "nothing was refused";
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 std::shared_ptr<const CompiledProgram> program_of(const std::string& text) {
   auto program = compile_program({"test.fold", text, {}});
@@ -64,7 +66,9 @@ struct Dialogue {
     owner.arrays["x"] = Tensor({3, 2}, std::vector<double>{1, 2, 3, 4, 5, 6});
     return owner;
   }
-  StateMessage state() { return std::get<StateMessage>(decode_message(node.handle(coordinator.request()))); }
+  StateMessage state() {
+    return std::get<StateMessage>(decode_message(node.handle(coordinator.request())));
+  }
   std::string refused(const Message& message) {
     return refusal([&] { coordinator.absorb(0, encode_message(message)); });
   }
@@ -80,11 +84,12 @@ struct Dialogue {
 };
 
 std::vector<Message> one_of_each() {
-  return {StartMessage{"hash", {"name", "text", {{"m", "fn f(x : []) = x\n"}}}, {{"p", 3}}, false},
-          HelloMessage{"hash", {{"p", 3}, {"q", 4}}},
-          EncodeMessage{"hash", 7, 2, {Tensor::scalar(1.5), Tensor(Shape{2, 3}, 2.0)}},
-          StateMessage{"hash", 7, 2, {{Tensor::scalar(3)}, {Tensor(Shape{2}), Tensor(Shape{2}, 1.0)}}},
-          RefuseMessage{"no"}};
+  return {
+      StartMessage{"hash", {"name", "text", {{"m", "fn f(x : []) = x\n"}}}, {{"p", 3}}, false},
+      HelloMessage{"hash", {{"p", 3}, {"q", 4}}},
+      EncodeMessage{"hash", 7, 2, {Tensor::scalar(1.5), Tensor(Shape{2, 3}, 2.0)}},
+      StateMessage{"hash", 7, 2, {{Tensor::scalar(3)}, {Tensor(Shape{2}), Tensor(Shape{2}, 1.0)}}},
+      RefuseMessage{"no"}};
 }
 
 TEST(Message, EveryKindSurvives) {
@@ -100,7 +105,9 @@ TEST(Message, CutAnywhere) {
   for (const Message& message : one_of_each()) {
     const Bytes bytes = encode_message(message);
     for (std::size_t length = 0; length < bytes.size(); ++length) {
-      EXPECT_NE(refusal([&] { decode_message(std::string_view(bytes).substr(0, length)); }), "nothing was refused") << length;
+      EXPECT_NE(refusal([&] { decode_message(std::string_view(bytes).substr(0, length)); }),
+                "nothing was refused")
+          << length;
     }
     EXPECT_NE(refusal([&] { decode_message(bytes + "x"); }), "nothing was refused");
   }
@@ -121,11 +128,13 @@ TEST(Message, AnotherVersion) {
   Bytes bytes = encode_message(HelloMessage{"hash", {}});
   bytes[8] = static_cast<char>(message_version + 1);
   EXPECT_EQ(refusal([&] { decode_message(bytes); }),
-            fmt::format("a message has format version {}, but this Starfold speaks version {}", message_version + 1, message_version));
+            fmt::format("a message has format version {}, but this Starfold speaks version {}",
+                        message_version + 1, message_version));
 }
 
 TEST(Message, NotAMessage) {
-  EXPECT_EQ(refusal([] { decode_message("GET / HTTP/1.1"); }), "these bytes are not a Starfold message");
+  EXPECT_EQ(refusal([] { decode_message("GET / HTTP/1.1"); }),
+            "these bytes are not a Starfold message");
   EXPECT_EQ(refusal([] { decode_message(""); }), "these bytes are not a Starfold message");
 }
 
@@ -134,14 +143,16 @@ TEST(Message, AnAnswerToAnotherQuestion) {
   StateMessage state = d.state();
   StateMessage other = state;
   other.plan_hash[0] = other.plan_hash[0] == 'a' ? 'b' : 'a';
-  EXPECT_EQ(d.refused(other), "the answer of client a cannot be used: it belongs to another program");
+  EXPECT_EQ(d.refused(other),
+            "the answer of client a cannot be used: it belongs to another program");
   other = state;
   ++other.sequence;
   EXPECT_EQ(d.refused(other), "the answer of client a cannot be used: it answers another request");
   other = state;
   ++other.round;
   EXPECT_EQ(d.refused(other), "the answer of client a cannot be used: it belongs to another round");
-  EXPECT_EQ(d.refused(HelloMessage{d.program->hash, {}}), "the answer of client a cannot be used: an encoded state was expected");
+  EXPECT_EQ(d.refused(HelloMessage{d.program->hash, {}}),
+            "the answer of client a cannot be used: an encoded state was expected");
   EXPECT_EQ(d.refused(RefuseMessage{"client a: not today"}), "client a: not today");
   d.coordinator.absorb(0, encode_message(state));
   EXPECT_TRUE(d.coordinator.done());
@@ -155,7 +166,8 @@ TEST(Message, TheSameAnswerTwice) {
   Node node(Dialogue::client(), cache);
   const Bytes hello = node.handle(coordinator.request());
   coordinator.absorb(0, hello);
-  EXPECT_EQ(refusal([&] { coordinator.absorb(0, hello); }), "the answer of client a cannot be used: it has answered already");
+  EXPECT_EQ(refusal([&] { coordinator.absorb(0, hello); }),
+            "the answer of client a cannot be used: it has answered already");
 }
 
 TEST(Message, StatesOfTheWrongForm) {
@@ -199,11 +211,14 @@ TEST(Message, GreetingsThatDoNotFit) {
     coordinator.absorb(0, encode_message(HelloMessage{program->hash, {{"p", 2}}}));
     return refusal([&] { coordinator.absorb(1, encode_message(message)); });
   };
-  EXPECT_EQ(greet(HelloMessage{"other", {{"p", 2}}}), "the answer of client b cannot be used: it arrived at another plan");
+  EXPECT_EQ(greet(HelloMessage{"other", {{"p", 2}}}),
+            "the answer of client b cannot be used: it arrived at another plan");
   EXPECT_TRUE(contains(greet(HelloMessage{program->hash, {{"p", 5}}}), "disagree on the size p"));
   EXPECT_TRUE(contains(greet(StateMessage{program->hash, 0, 0, {}}), "a greeting was expected"));
-  EXPECT_TRUE(contains(greet(HelloMessage{program->hash, {{"p", 2}, {"zz", 1}}}), "no size named zz"));
-  EXPECT_TRUE(contains(greet(HelloMessage{program->hash, {{"p", 0}}}), "its size p is not positive"));
+  EXPECT_TRUE(
+      contains(greet(HelloMessage{program->hash, {{"p", 2}, {"zz", 1}}}), "no size named zz"));
+  EXPECT_TRUE(
+      contains(greet(HelloMessage{program->hash, {{"p", 0}}}), "its size p is not positive"));
   EXPECT_TRUE(contains(greet(HelloMessage{program->hash, {}}), "nothing was refused"));
 }
 
@@ -217,17 +232,24 @@ TEST(Message, NodesRefuse) {
     return refused != nullptr ? refused->reason : "nothing was refused";
   };
   Node node(Dialogue::client(), cache);
-  EXPECT_EQ(answer(node, EncodeMessage{program->hash, 0, 0, {}}), "client a: no program was started");
+  EXPECT_EQ(answer(node, EncodeMessage{program->hash, 0, 0, {}}),
+            "client a: no program was started");
   EXPECT_TRUE(contains(answer(node, HelloMessage{"x", {}}), "not for a client"));
   EXPECT_TRUE(contains(answer(node, StartMessage{"x", program->text, {}, true}), "another plan"));
-  EXPECT_TRUE(contains(answer(node, StartMessage{program->hash, {"t", "output x = ", {}}, {}, true}), "has errors"));
-  EXPECT_TRUE(contains(answer(node, StartMessage{program->hash, program->text, {{"p", 7}}, true}), "is 2"));
-  EXPECT_EQ(answer(node, StartMessage{program->hash, program->text, {}, true}), "nothing was refused");
+  EXPECT_TRUE(contains(
+      answer(node, StartMessage{program->hash, {"t", "output x = ", {}}, {}, true}), "has errors"));
+  EXPECT_TRUE(
+      contains(answer(node, StartMessage{program->hash, program->text, {{"p", 7}}, true}), "is 2"));
+  EXPECT_EQ(answer(node, StartMessage{program->hash, program->text, {}, true}),
+            "nothing was refused");
   EXPECT_TRUE(contains(answer(node, EncodeMessage{"x", 0, 0, {}}), "another program"));
   EXPECT_TRUE(contains(answer(node, EncodeMessage{program->hash, 0, 9, {}}), "no round 9"));
-  EXPECT_TRUE(contains(answer(node, EncodeMessage{program->hash, 0, 0, {}}), "needs 1 shared values"));
-  EXPECT_TRUE(contains(answer(node, EncodeMessage{program->hash, 0, 0, {Tensor(Shape{3})}}), "wrong shape"));
-  EXPECT_EQ(answer(node, EncodeMessage{program->hash, 0, 0, {Tensor(Shape{2})}}), "nothing was refused");
+  EXPECT_TRUE(
+      contains(answer(node, EncodeMessage{program->hash, 0, 0, {}}), "needs 1 shared values"));
+  EXPECT_TRUE(contains(answer(node, EncodeMessage{program->hash, 0, 0, {Tensor(Shape{3})}}),
+                       "wrong shape"));
+  EXPECT_EQ(answer(node, EncodeMessage{program->hash, 0, 0, {Tensor(Shape{2})}}),
+            "nothing was refused");
   const Message reply = decode_message(node.handle("STARFOLD but no message"));
   EXPECT_TRUE(std::holds_alternative<RefuseMessage>(reply));
 }
