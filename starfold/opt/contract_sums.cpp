@@ -2,7 +2,8 @@
 //   sum[*](r[:, new] * x)             ->  x' @ r
 //   sum[*](outer(a, b))               ->  a' @ b
 //   sum[*](w[:, new, new] * outer(x, x)), (x' * w) @ x  ->  x' @ (x * w[:, new])
-//   sum[*](c * x) with c shared       ->  c * sum[*](x)
+// Every factor takes part in every folded axis: c * sum(x) for sum(c * x) would be another value where
+// something is infinite.
 #include <algorithm>
 
 #include "starfold/ir/product.h"
@@ -15,6 +16,14 @@ using ir::Kind;
 using ir::Labels;
 using ir::no_node;
 using ir::NodeId;
+
+bool all_folded(const ir::Product& product, const Labels& over) {
+  return std::all_of(over.begin(), over.end(), [&](ir::Label label) {
+    return std::all_of(
+        product.factors.begin(), product.factors.end(),
+        [&](const ir::Factor& factor) { return label == ir::no_label || factor.has(label); });
+  });
+}
 
 // sum over some axes of a product
 NodeId contract_sum(ir::Builder& build, const ir::Node& node) {
@@ -42,7 +51,7 @@ NodeId contract_sum(ir::Builder& build, const ir::Node& node) {
     algebra.multiply_parts(product, node.args[0], labels);
   }
   const bool plain = product.factors.size() == 1 && product.factors[0].node == node.args[0];
-  if (plain) return no_node;
+  if (plain || !all_folded(product, over)) return no_node;
   return algebra.node(algebra.sum(std::move(product), over, layout), layout);
 }
 
@@ -59,6 +68,7 @@ NodeId contract_matmul(ir::Builder& build, const ir::Node& node) {
   ir::Product product;
   algebra.multiply_parts(product, node.args[0], of_a);
   algebra.multiply_parts(product, node.args[1], of_b);
+  if (!all_folded(product, {of_b[0]})) return no_node;
   return algebra.node(algebra.sum(std::move(product), {of_b[0]}, layout), layout);
 }
 

@@ -387,9 +387,9 @@ TEST(DiffCost, FoldsOfProducts) {
   EXPECT_EQ(form("sum[*](w[:, new, new] * outer(x, x))"), "x' @ (x * w[:, new])");
   EXPECT_EQ(form("(x' * w) @ x"), "x' @ (x * w[:, new])");
   EXPECT_EQ(form("x' @ (w[:, new] * x)"), "x' @ (x * w[:, new])");
-  EXPECT_EQ(form("sum[*](c * x)"), "c * sum[*](x)");
-  EXPECT_EQ(form("sum[*](x * v)"), "v * sum[*](x)");
-  EXPECT_EQ(form("sum[*](x / c)"), "sum[*](x) / c");
+  EXPECT_EQ(form("sum[*](c * x)"), "sum[*](c * x)");  // c may be infinite
+  EXPECT_EQ(form("sum[*](x * v)"), "sum[*](x * v)");
+  EXPECT_EQ(form("sum[*](x / c)"), "sum[*](x / c)");
   EXPECT_EQ(form("sum[*](-y)"), "-sum[*](y)");
   EXPECT_EQ(form("sum[*](ones_like(x))"), "full(records(x), p)");
   EXPECT_EQ(form("sum[*](sum[2](x * v))"), "sum[*](x @ v)");
