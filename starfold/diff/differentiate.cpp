@@ -54,16 +54,19 @@ diff::ActiveStates active_states(const ir::Program& program, const Reach& from, 
     changed = false;
     for (const NodeId id : from.nodes) {
       const ir::Node& node = program.graph[id];
-      bool moves = (node.kind == Kind::loop_param || node.kind == Kind::loop_result) && states.count({node.index, node.slot}) != 0;
+      bool moves = (node.kind == Kind::loop_param || node.kind == Kind::loop_result) &&
+                   states.count({node.index, node.slot}) != 0;
       for (std::size_t i = 0; i < node.args.size(); ++i) {
-        moves = moves || (active.count(node.args[i]) != 0 && (node.op == nullptr || !node.op->flat_in(i)));
+        moves = moves ||
+                (active.count(node.args[i]) != 0 && (node.op == nullptr || !node.op->flat_in(i)));
       }
       if (moves) active.insert(id);
     }
     for (const LoopId loop : from.loops) {
       const auto& carried = program.loops[loop].carried;
       for (std::uint32_t slot = 0; slot < carried.size(); ++slot) {
-        const bool moves = active.count(carried[slot].init) != 0 || active.count(carried[slot].next) != 0;
+        const bool moves =
+            active.count(carried[slot].init) != 0 || active.count(carried[slot].next) != 0;
         if (moves) changed = states.emplace(loop, slot).second || changed;
       }
     }
@@ -73,12 +76,14 @@ diff::ActiveStates active_states(const ir::Program& program, const Reach& from, 
 
 class Differentiator {
  public:
-  Differentiator(const ir::Program& program, Diagnostics& diagnostics) : program_(program), diagnostics_(diagnostics) {}
+  Differentiator(const ir::Program& program, Diagnostics& diagnostics)
+      : program_(program), diagnostics_(diagnostics) {}
 
   ir::Program run() {
     return ir::rebuild(program_, [&](ir::Program& to, ir::Node node) {
       const NodeId old = next_++;
-      return is_derivative(node) ? expand(to, node, program_.graph[old]) : to.graph.add(std::move(node));
+      return is_derivative(node) ? expand(to, node, program_.graph[old])
+                                 : to.graph.add(std::move(node));
     });
   }
 
@@ -89,7 +94,8 @@ class Differentiator {
     const Reach from = reach(program_, old.args[0]);
     const diff::ActiveStates states = active_states(program_, from, old.args[1]);
     const auto name = to.names.find(node.args[1]);
-    diff::Report report{diagnostics_, node.span, name == to.names.end() ? "" : name->second, to.graph.size() + most_nodes, false};
+    diff::Report report{diagnostics_, node.span, name == to.names.end() ? "" : name->second,
+                        to.graph.size() + most_nodes, false};
     const int times = node.op->name == "hessian" ? 2 : 1;
     NodeId value = node.args[0];
     bool varies = false;
@@ -119,23 +125,27 @@ class Differentiator {
 
   void warn_zero(const diff::Report& report, const ir::Node& node) {
     const bool second = node.op->name == "hessian";
-    const std::string variable = report.variable.empty() ? "the variable" : "`" + report.variable + "`";
-    diagnostics_.report({Code::ZeroGradient,
-                         fmt::format("this {} is zero everywhere", node.op->name),
-                         {report.call, fmt::format("{} does not change with {}", second ? "the gradient" : "the value", variable)},
-                         {},
-                         second ? "a linear function has no second derivative" : "",
-                         ""});
+    const std::string variable =
+        report.variable.empty() ? "the variable" : "`" + report.variable + "`";
+    diagnostics_.report(
+        {Code::ZeroGradient,
+         fmt::format("this {} is zero everywhere", node.op->name),
+         {report.call, fmt::format("{} does not change with {}",
+                                   second ? "the gradient" : "the value", variable)},
+         {},
+         second ? "a linear function has no second derivative" : "",
+         ""});
   }
 
   NodeId fail_too_large(ir::Builder& build, const ir::Node& node, const char* why) {
     too_large_ = true;
-    diagnostics_.report({Code::DerivativeTooLarge,
-                         "this derivative grows too large when it is written out",
-                         {node.span, why},
-                         {},
-                         "each derivative is a program of its own, and derivatives of derivatives multiply",
-                         "differentiate a smaller expression, or fewer times"});
+    diagnostics_.report(
+        {Code::DerivativeTooLarge,
+         "this derivative grows too large when it is written out",
+         {node.span, why},
+         {},
+         "each derivative is a program of its own, and derivatives of derivatives multiply",
+         "differentiate a smaller expression, or fewer times"});
     return zero(build, node.type());
   }
 
@@ -149,7 +159,8 @@ class Differentiator {
 
 ir::Program differentiate(const ir::Program& program, Diagnostics& diagnostics) {
   bool any = false;
-  for (NodeId id = 0; id < program.graph.size(); ++id) any = any || is_derivative(program.graph[id]);
+  for (NodeId id = 0; id < program.graph.size(); ++id)
+    any = any || is_derivative(program.graph[id]);
   return any ? Differentiator(program, diagnostics).run() : program;
 }
 

@@ -50,13 +50,15 @@ void Pullback::give(std::size_t i, const Labels& labels, Product product, const 
   if (!wants(i)) return;
   Labels over;
   const auto consider = [&](Label label) {
-    const bool stays = label == no_label || contains(sweep_.lead_, label) || contains(labels, label);
+    const bool stays =
+        label == no_label || contains(sweep_.lead_, label) || contains(labels, label);
     if (!stays && !contains(over, label)) over.push_back(label);
   };
   for (const Label label : labels_) {
     if (!contains(done, label)) consider(label);
   }
-  for (const Factor& factor : product.factors) std::for_each(factor.labels.begin(), factor.labels.end(), consider);
+  for (const Factor& factor : product.factors)
+    std::for_each(factor.labels.begin(), factor.labels.end(), consider);
   for (const auto& [a, b] : product.deltas) {
     consider(a);
     consider(b);
@@ -80,7 +82,8 @@ Product Pullback::sum(Product p, const Labels& over) const {
   return algebra().sum(std::move(p), over, sweep_.order_for(labels_));
 }
 
-void Pullback::pass(std::size_t i, double number, const std::vector<NodeId>& times, const std::vector<NodeId>& over) {
+void Pullback::pass(std::size_t i, double number, const std::vector<NodeId>& times,
+                    const std::vector<NodeId>& over) {
   if (!wants(i)) return;
   Product product = adjoint_;
   product.number *= number;
@@ -95,9 +98,10 @@ void Pullback::pass_where(std::size_t i, NodeId condition) {
   std::vector<Factor> inside;
   std::vector<Factor> outside;
   for (Factor& factor : product.factors) {
-    const bool own = (!factor.labels.empty() || labels_.empty()) && std::all_of(factor.labels.begin(), factor.labels.end(), [&](Label label) {
-      return label == no_label || contains(labels_, label);
-    });
+    const bool own = (!factor.labels.empty() || labels_.empty()) &&
+                     std::all_of(factor.labels.begin(), factor.labels.end(), [&](Label label) {
+                       return label == no_label || contains(labels_, label);
+                     });
     (own ? inside : outside).push_back(std::move(factor));
   }
   product.factors = std::move(outside);
@@ -112,7 +116,8 @@ void Pullback::pass_where(std::size_t i, NodeId condition) {
     for (const Label label : labels_) {
       if (value.has(label) || mask.has(label)) layout.push_back(label);
     }
-    const NodeId chosen = call("where", {algebra().view(mask, layout, false), algebra().view(value, layout, false), number(0)});
+    const NodeId chosen = call("where", {algebra().view(mask, layout, false),
+                                         algebra().view(value, layout, false), number(0)});
     product.factors.push_back({chosen, layout, false});
   }
   give(i, aligned(x(i)), std::move(product));
@@ -124,7 +129,8 @@ Product Pullback::change_along(Product p, Label label, const Change& change) con
   for (Factor& factor : p.factors) (factor.has(label) ? inner : outer).push_back(std::move(factor));
   std::erase_if(p.deltas, [&](const auto& delta) {
     if (delta.first != label && delta.second != label) return false;
-    inner.push_back({call("eye", {}, {}, {algebra().dim(label).size}), {delta.first, delta.second}, false});
+    inner.push_back(
+        {call("eye", {}, {}, {algebra().dim(label).size}), {delta.first, delta.second}, false});
     return true;
   });
   Factor joined = algebra().join(std::move(inner), 1, sweep_.order_for(labels_));
@@ -137,12 +143,15 @@ Product Pullback::change_along(Product p, Label label, const Change& change) con
 NodeId Pullback::keep(NodeId folded) const {
   std::vector<Slice> slices;
   for (std::size_t axis = 0; axis < type(x()).rank(); ++axis) {
-    const bool gone = std::find(node_.attrs.axes.begin(), node_.attrs.axes.end(), static_cast<std::int64_t>(axis)) != node_.attrs.axes.end();
+    const bool gone = std::find(node_.attrs.axes.begin(), node_.attrs.axes.end(),
+                                static_cast<std::int64_t>(axis)) != node_.attrs.axes.end();
     slices.push_back({gone ? Slice::Kind::new_axis : Slice::Kind::all, {}, {}});
   }
   return node_.attrs.axes.empty() ? folded : call("[:]", {folded}, {}, {}, slices);
 }
 
-void Pullback::fail(std::string reason, std::string help) { sweep_.fail(node_, std::move(reason), std::move(help)); }
+void Pullback::fail(std::string reason, std::string help) {
+  sweep_.fail(node_, std::move(reason), std::move(help));
+}
 
 }  // namespace starfold::diff

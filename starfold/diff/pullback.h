@@ -45,7 +45,8 @@ class Pullback {
   // are summed over, except those that the rule has dealt with itself.
   void give(std::size_t i, const Labels& labels, Product product, const Labels& done = {});
   // Element-wise: adjoint * number * times / over, for values that broadcast to the result.
-  void pass(std::size_t i, double number = 1, const std::vector<NodeId>& times = {}, const std::vector<NodeId>& over = {});
+  void pass(std::size_t i, double number = 1, const std::vector<NodeId>& times = {},
+            const std::vector<NodeId>& over = {});
   // Element-wise: the adjoint where a condition (0 or 1) holds, zero elsewhere even if it is not finite.
   void pass_where(std::size_t i, NodeId condition);
 

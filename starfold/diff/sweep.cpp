@@ -26,7 +26,8 @@ constexpr std::size_t most_factors = 12;
 
 }  // namespace
 
-Sweep::Sweep(ir::Builder& build, NodeId of, NodeId by, const ActiveStates& active_states, Report& report)
+Sweep::Sweep(ir::Builder& build, NodeId of, NodeId by, const ActiveStates& active_states,
+             Report& report)
     : build_(build),
       algebra_(build),
       of_(of),
@@ -100,7 +101,8 @@ std::vector<Product> Sweep::adjoint_of(NodeId id) {
   const Labels order = order_for(labels_of(id));
   std::reverse(found->second.begin(), found->second.end());  // in the order of the program
   for (Product& product : found->second) {
-    const auto same = std::find_if(terms.begin(), terms.end(), [&](const Product& p) { return p.deltas == product.deltas; });
+    const auto same = std::find_if(terms.begin(), terms.end(),
+                                   [&](const Product& p) { return p.deltas == product.deltas; });
     if (same == terms.end()) {
       terms.push_back(std::move(product));
     } else {
@@ -122,33 +124,37 @@ void Sweep::fail(const ir::Node& node, std::string reason, std::string help) {
   const std::string what = loop ? "a `repeat` loop" : fmt::format("`{}`", node.op->name);
   std::vector<Label> others;
   if (!(node.span == report_.call)) {
-    others.push_back({loop ? build_.program().loops[node.index].span : node.span, fmt::format("{} is used here", what)});
+    others.push_back({loop ? build_.program().loops[node.index].span : node.span,
+                      fmt::format("{} is used here", what)});
   }
-  report_.diagnostics.report({Code::NoDerivative,
-                              fmt::format("cannot differentiate through {}", what),
-                              {report_.call, report_.variable.empty()
-                                                 ? fmt::format("the variable is used through {}", what)
-                                                 : fmt::format("`{}` is used through {}", report_.variable, what)},
-                              std::move(others),
-                              std::move(reason),
-                              std::move(help)});
+  report_.diagnostics.report(
+      {Code::NoDerivative,
+       fmt::format("cannot differentiate through {}", what),
+       {report_.call, report_.variable.empty()
+                          ? fmt::format("the variable is used through {}", what)
+                          : fmt::format("`{}` is used through {}", report_.variable, what)},
+       std::move(others),
+       std::move(reason),
+       std::move(help)});
 }
 
 void Sweep::visit(NodeId id) {
   const ir::Node node = build_.node(id);  // a copy: the graph grows
   const bool is_apply = node.kind == Kind::apply || node.kind == Kind::project;
   if (node.kind == Kind::loop_result) {
-    return fail(node, "the steps of a loop are not kept, so the way back through them is not known",
-                "differentiate inside the loop, or hold the loop's result fixed with `stop_gradient(...)`");
+    return fail(
+        node, "the steps of a loop are not kept, so the way back through them is not known",
+        "differentiate inside the loop, or hold the loop's result fixed with `stop_gradient(...)`");
   }
   if (!is_apply && node.kind != Kind::variable) return;
   const NodeId applied = node.kind == Kind::project ? node.args[0] : id;
   const Op* op = build_.node(applied).op;
   if (is_apply && op->derivative == nullptr) {
-    return fail(build_.node(applied), "it was registered without a derivative", "hold it fixed with `stop_gradient(...)`");
+    return fail(build_.node(applied), "it was registered without a derivative",
+                "hold it fixed with `stop_gradient(...)`");
   }
-  const bool takes_federated =
-      std::any_of(node.args.begin(), node.args.end(), [&](NodeId arg) { return build_.node(arg).federated(); });
+  const bool takes_federated = std::any_of(
+      node.args.begin(), node.args.end(), [&](NodeId arg) { return build_.node(arg).federated(); });
   if (star_ != no_label && takes_federated && !node.federated()) return through_fold(id);
   for (Product& product : adjoint_of(id)) {
     Pullback pullback(*this, applied, std::move(product));
@@ -185,7 +191,8 @@ NodeId Sweep::assemble() {
     Product other = terms[i];
     for (Product* product : {&total, &other}) {
       for (const auto& [a, b] : product->deltas) {
-        product->factors.push_back({build_.call("eye", {}, {}, {algebra_.dim(a).size}), {a, b}, false});
+        product->factors.push_back(
+            {build_.call("eye", {}, {}, {algebra_.dim(a).size}), {a, b}, false});
       }
       product->deltas.clear();
     }

@@ -17,8 +17,8 @@ using ActiveStates = std::set<std::pair<ir::LoopId, std::uint32_t>>;
 // What a sweep reports and where.
 struct Report {
   Diagnostics& diagnostics;
-  Span call;             // the derivative as written
-  std::string variable;  // how the user calls it
+  Span call;               // the derivative as written
+  std::string variable;    // how the user calls it
   std::size_t most_nodes;  // TooLarge when the program outgrows this
   bool failed = false;
 };
@@ -27,7 +27,8 @@ struct Report {
 // values have the star as their first label instead of being summed over it.
 class Sweep {
  public:
-  Sweep(ir::Builder& build, NodeId of, NodeId by, const ActiveStates& active_states, Report& report);
+  Sweep(ir::Builder& build, NodeId of, NodeId by, const ActiveStates& active_states,
+        Report& report);
 
   // The derivative, of type [type of `of`, type of `by`]; no_node when it is zero everywhere.
   NodeId run();
@@ -37,7 +38,9 @@ class Sweep {
  private:
   friend class Pullback;
 
-  bool active(NodeId id) const { return id >= by_ && id - by_ < active_.size() && active_[id - by_]; }
+  bool active(NodeId id) const {
+    return id >= by_ && id - by_ < active_.size() && active_[id - by_];
+  }
   const Labels& labels_of(NodeId id);
   Labels order_for(const Labels& labels) const;
   bool moves(const ir::Node& node) const;
@@ -56,8 +59,8 @@ class Sweep {
   NodeId by_;
   const ActiveStates& active_states_;
   Report& report_;
-  Labels lead_;             // of the axes of `of`
-  ir::Label star_;          // its star when it is federated
+  Labels lead_;               // of the axes of `of`
+  ir::Label star_;            // its star when it is federated
   std::vector<bool> active_;  // from `by` on: what changes with it
   std::map<NodeId, Labels> labels_;
   std::map<NodeId, std::vector<Product>> adjoints_;

@@ -27,8 +27,11 @@ Labels filter(const Labels& from, const Keep& keep) {
 
 // Sorts by the place in `order`; what it lacks stays behind, in place.
 Labels sorted(Labels labels, const Labels& order) {
-  const auto place = [&](Label label) { return std::find(order.begin(), order.end(), label) - order.begin(); };
-  std::stable_sort(labels.begin(), labels.end(), [&](Label a, Label b) { return place(a) < place(b); });
+  const auto place = [&](Label label) {
+    return std::find(order.begin(), order.end(), label) - order.begin();
+  };
+  std::stable_sort(labels.begin(), labels.end(),
+                   [&](Label a, Label b) { return place(a) < place(b); });
   return labels;
 }
 
@@ -53,8 +56,9 @@ void Algebra::drop_deltas(Product& product, Labels& over) const {
       continue;
     }
     product.deltas.erase(product.deltas.begin() + static_cast<std::ptrdiff_t>(i));
-    const bool diagonal = std::any_of(product.factors.begin(), product.factors.end(),
-                                      [&, a = gone, b = stays](const Factor& f) { return f.has(a) && f.has(b); });
+    const bool diagonal =
+        std::any_of(product.factors.begin(), product.factors.end(),
+                    [&, a = gone, b = stays](const Factor& f) { return f.has(a) && f.has(b); });
     if (diagonal) {
       const NodeId eye = build_.call("eye", {}, {}, {dims_[gone].size});
       product.factors.push_back({eye, {gone, stays}, false});
@@ -76,7 +80,8 @@ Product Algebra::sum(Product product, Labels over, const Labels& order) {
   std::erase_if(over, [&](Label label) { return !product.has(label); });
   while (!over.empty()) {
     // Ordinary axes first: what is folded over records should be small.
-    const auto ordinary = std::find_if(over.begin(), over.end(), [&](Label label) { return !is_star(label); });
+    const auto ordinary =
+        std::find_if(over.begin(), over.end(), [&](Label label) { return !is_star(label); });
     sum_one(product, ordinary != over.end() ? *ordinary : over.front(), over, order);
   }
   return product;
@@ -99,9 +104,11 @@ Factor Algebra::sum_axes(const Factor& factor, const Labels& over) const {
 void Algebra::sum_one(Product& product, Label label, Labels& over, const Labels& order) {
   std::vector<Factor> inner;
   std::vector<Factor> outer;
-  for (Factor& factor : product.factors) (factor.has(label) ? inner : outer).push_back(std::move(factor));
+  for (Factor& factor : product.factors)
+    (factor.has(label) ? inner : outer).push_back(std::move(factor));
   const auto summable = [&](Label at) {
-    return contains(over, at) && std::none_of(outer.begin(), outer.end(), [&](const Factor& f) { return f.has(at); });
+    return contains(over, at) &&
+           std::none_of(outer.begin(), outer.end(), [&](const Factor& f) { return f.has(at); });
   };
   std::vector<Factor> groups = gather_groups(std::move(inner), label, order);
   Labels done;
@@ -130,7 +137,8 @@ void Algebra::sum_one(Product& product, Label label, Labels& over, const Labels&
 
 // One or two factors with the same product: those to be contracted with each other. Narrow ones go
 // along with wide ones, so that x_ij w_i x_ik is x_ij (x_ik w_i).
-std::vector<Factor> Algebra::gather_groups(std::vector<Factor> factors, Label over, const Labels& order) {
+std::vector<Factor> Algebra::gather_groups(std::vector<Factor> factors, Label over,
+                                           const Labels& order) {
   struct Group {
     std::vector<Factor> factors;
     std::set<Label> labels;  // without `over`
@@ -138,7 +146,8 @@ std::vector<Factor> Algebra::gather_groups(std::vector<Factor> factors, Label ov
   const auto first_place = [&](const Group& group) {
     auto first = order.size();
     for (const Label label : group.labels) {
-      first = std::min(first, static_cast<std::size_t>(std::find(order.begin(), order.end(), label) - order.begin()));
+      first = std::min(first, static_cast<std::size_t>(
+                                  std::find(order.begin(), order.end(), label) - order.begin()));
     }
     return first;
   };
@@ -148,7 +157,8 @@ std::vector<Factor> Algebra::gather_groups(std::vector<Factor> factors, Label ov
     std::set<Label> labels(factor.labels.begin(), factor.labels.end());
     labels.erase(no_label);
     labels.erase(over);
-    auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.labels == labels; });
+    auto same = std::find_if(groups.begin(), groups.end(),
+                             [&](const Group& g) { return g.labels == labels; });
     if (labels.empty()) {
       vectors.factors.push_back(std::move(factor));
     } else if (same != groups.end()) {
@@ -157,7 +167,8 @@ std::vector<Factor> Algebra::gather_groups(std::vector<Factor> factors, Label ov
       groups.push_back({{std::move(factor)}, std::move(labels)});
     }
   }
-  std::stable_sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) { return first_place(a) < first_place(b); });
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&](const Group& a, const Group& b) { return first_place(a) < first_place(b); });
   const auto absorb = [](Group& into, Group& from) {
     into.factors.insert(into.factors.end(), from.factors.begin(), from.factors.end());
     into.labels.insert(from.labels.begin(), from.labels.end());
@@ -166,7 +177,9 @@ std::vector<Factor> Algebra::gather_groups(std::vector<Factor> factors, Label ov
     std::optional<std::size_t> host;
     for (std::size_t j = 0; j < groups.size(); ++j) {
       const auto& inside = groups[j].labels;
-      if (j != i && std::includes(inside.begin(), inside.end(), groups[i].labels.begin(), groups[i].labels.end())) host = j;
+      if (j != i && std::includes(inside.begin(), inside.end(), groups[i].labels.begin(),
+                                  groups[i].labels.end()))
+        host = j;
     }
     if (!host) {
       ++i;
@@ -178,7 +191,8 @@ std::vector<Factor> Algebra::gather_groups(std::vector<Factor> factors, Label ov
   }
   // More than two kinds of axes: two halves of about the same width.
   while (groups.size() > 2) {
-    const bool left = groups[0].labels.size() + groups[1].labels.size() < groups.back().labels.size() + groups[groups.size() - 2].labels.size();
+    const bool left = groups[0].labels.size() + groups[1].labels.size() <
+                      groups.back().labels.size() + groups[groups.size() - 2].labels.size();
     const std::size_t at = left ? 0 : groups.size() - 2;
     absorb(groups[at], groups[at + 1]);
     groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(at + 1));
@@ -212,8 +226,10 @@ Label Algebra::merged_label(const Labels& group) {
 }
 
 // Several ordinary axes as one, the last.
-Factor Algebra::merge(const Factor& factor, const Labels& group, Label merged, const Labels& order) const {
-  Labels others = sorted(filter(factor.labels, [&](Label at) { return !contains(group, at); }), order);
+Factor Algebra::merge(const Factor& factor, const Labels& group, Label merged,
+                      const Labels& order) const {
+  Labels others =
+      sorted(filter(factor.labels, [&](Label at) { return !contains(group, at); }), order);
   std::stable_partition(others.begin(), others.end(), [&](Label at) { return is_star(at); });
   Labels layout = others;
   layout.insert(layout.end(), group.begin(), group.end());
@@ -223,7 +239,8 @@ Factor Algebra::merge(const Factor& factor, const Labels& group, Label merged, c
   }
   sizes.push_back(dims_[merged].size);
   others.push_back(merged);
-  return {build_.call("reshape", {view(factor, layout, true)}, {}, std::move(sizes)), std::move(others), false};
+  return {build_.call("reshape", {view(factor, layout, true)}, {}, std::move(sizes)),
+          std::move(others), false};
 }
 
 // The axes that were merged, in place of those they became.
@@ -243,11 +260,13 @@ Factor Algebra::split(const Factor& factor, const std::map<Label, Labels>& merge
 }
 
 Factor Algebra::contract(Factor left, Factor right, Labels over, const Labels& order) {
-  const Labels batch = filter(left.labels, [&](Label at) { return right.has(at) && !contains(over, at); });
+  const Labels batch =
+      filter(left.labels, [&](Label at) { return right.has(at) && !contains(over, at); });
   const Labels of_left = filter(left.labels, [&](Label at) { return !right.has(at); });
   const Labels of_right = filter(right.labels, [&](Label at) { return !left.has(at); });
   if (!batch.empty()) {
-    if (of_left.size() == 1 && of_right.size() == 1 && over.size() == 1) return batched_product(left, right, over[0], order);
+    if (of_left.size() == 1 && of_right.size() == 1 && over.size() == 1)
+      return batched_product(left, right, over[0], order);
     return sum_axes(combine(left, right, order), over);
   }
   if (over.size() > 1) {
@@ -260,8 +279,10 @@ Factor Algebra::contract(Factor left, Factor right, Labels over, const Labels& o
   return matrix_product(std::move(left), std::move(right), over[0], order);
 }
 
-Factor Algebra::batched_product(const Factor& left, const Factor& right, Label over, const Labels& order) {
-  Labels batch = sorted(filter(left.labels, [&](Label at) { return at != over && right.has(at); }), order);
+Factor Algebra::batched_product(const Factor& left, const Factor& right, Label over,
+                                const Labels& order) {
+  Labels batch =
+      sorted(filter(left.labels, [&](Label at) { return at != over && right.has(at); }), order);
   std::stable_partition(batch.begin(), batch.end(), [&](Label at) { return is_star(at); });
   const Label row = filter(left.labels, [&](Label at) { return !right.has(at); })[0];
   const Label column = filter(right.labels, [&](Label at) { return !left.has(at); })[0];
@@ -271,7 +292,8 @@ Factor Algebra::batched_product(const Factor& left, const Factor& right, Label o
     layout.push_back(b);
     return layout;
   };
-  const NodeId product = build_.call("@", {view(left, with(row, over), true), view(right, with(over, column), true)});
+  const NodeId product =
+      build_.call("@", {view(left, with(row, over), true), view(right, with(over, column), true)});
   return {product, with(row, column), false};
 }
 
@@ -284,10 +306,13 @@ Factor Algebra::matrix_product(Factor left, Factor right, Label over, const Labe
   };
   Labels rows = free_labels(left);
   Labels columns = free_labels(right);
-  const auto place = [&](const Labels& labels) { return std::find(order.begin(), order.end(), labels.front()) - order.begin(); };
+  const auto place = [&](const Labels& labels) {
+    return std::find(order.begin(), order.end(), labels.front()) - order.begin();
+  };
   const bool many_records = columns.size() > 1 && is_star(columns.front());
   const bool vector_first = rows.empty() && !columns.empty();
-  const bool out_of_order = !columns.empty() && !rows.empty() && place(columns) < place(rows) && !(rows.size() > 1 && is_star(rows.front()));
+  const bool out_of_order = !columns.empty() && !rows.empty() && place(columns) < place(rows) &&
+                            !(rows.size() > 1 && is_star(rows.front()));
   if (many_records || vector_first || out_of_order) {
     std::swap(left, right);
     std::swap(rows, columns);
@@ -342,7 +367,8 @@ Product Algebra::add(Product a, Product b, const Labels& order) {
   Factor x = join(std::move(a.factors), std::abs(a.number), order);
   Factor y = join(std::move(b.factors), std::abs(b.number), order);
   for (Factor* factor : {&x, &y}) {
-    if (factor->inverse) *factor = {build_.div(build_.number(1), factor->node), factor->labels, false};
+    if (factor->inverse)
+      *factor = {build_.div(build_.number(1), factor->node), factor->labels, false};
   }
   const Labels layout = layout_of(x, y, order);
   const NodeId left = view(x, layout, false);

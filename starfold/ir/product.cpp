@@ -15,8 +15,8 @@ bool contains(const Labels& labels, Label label) {
 }
 
 std::size_t width(const Factor& factor) {
-  return static_cast<std::size_t>(
-      std::count_if(factor.labels.begin(), factor.labels.end(), [](Label l) { return l != no_label; }));
+  return static_cast<std::size_t>(std::count_if(factor.labels.begin(), factor.labels.end(),
+                                                [](Label l) { return l != no_label; }));
 }
 
 bool covers(const Factor& wide, const Factor& narrow) {
@@ -39,12 +39,14 @@ std::optional<Labels> labels_below(const Node& node, const Labels& labels) {
   Labels below;
   if (node.op->name == "permute") {
     below.resize(labels.size());
-    for (std::size_t i = 0; i < labels.size(); ++i) below[static_cast<std::size_t>(node.attrs.axes[i])] = labels[i];
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      below[static_cast<std::size_t>(node.attrs.axes[i])] = labels[i];
     return below;
   }
   if (node.op->name != "[:]" || !is_only_new_axes(node)) return std::nullopt;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const bool added = i < node.attrs.slices.size() && node.attrs.slices[i].kind == Slice::Kind::new_axis;
+    const bool added =
+        i < node.attrs.slices.size() && node.attrs.slices[i].kind == Slice::Kind::new_axis;
     if (!added) below.push_back(labels[i]);
   }
   return below;
@@ -55,7 +57,8 @@ std::optional<Labels> labels_below(const Node& node, const Labels& labels) {
 bool Factor::has(Label label) const { return label != no_label && contains(labels, label); }
 
 bool Product::has(Label label) const {
-  return std::any_of(factors.begin(), factors.end(), [&](const Factor& factor) { return factor.has(label); });
+  return std::any_of(factors.begin(), factors.end(),
+                     [&](const Factor& factor) { return factor.has(label); });
 }
 
 Label Algebra::label(const Dim& dim) {
@@ -80,7 +83,8 @@ bool Algebra::unwrap(Product& product, NodeId& id, Labels& labels, bool inverse)
   while (true) {
     const Node& node = build_.node(id);
     if (node.kind == Kind::constant && node.type().is_scalar()) {
-      product.number = inverse ? product.number / node.value.item() : product.number * node.value.item();
+      product.number =
+          inverse ? product.number / node.value.item() : product.number * node.value.item();
       return false;
     }
     if (node.kind != Kind::apply) return true;
@@ -104,7 +108,8 @@ bool Algebra::unwrap(Product& product, NodeId& id, Labels& labels, bool inverse)
 }
 
 void Algebra::multiply(Product& product, NodeId id, Labels labels, bool inverse) const {
-  if (unwrap(product, id, labels, inverse)) product.factors.push_back({id, std::move(labels), inverse});
+  if (unwrap(product, id, labels, inverse))
+    product.factors.push_back({id, std::move(labels), inverse});
 }
 
 void Algebra::multiply_parts(Product& product, NodeId id, Labels labels, bool inverse) const {
@@ -123,7 +128,8 @@ void Algebra::multiply_parts(Product& product, NodeId id, Labels labels, bool in
     for (std::size_t axis = 0; axis < type.rank(); ++axis) {
       const std::size_t aligned = labels.size() - type.rank() + axis;
       const std::size_t from_outer = type.dims[axis].star ? 0 : labels.size() - 2 + i;
-      part.labels.push_back(type.dims[axis].is_one() ? no_label : labels[outer ? from_outer : aligned]);
+      part.labels.push_back(type.dims[axis].is_one() ? no_label
+                                                     : labels[outer ? from_outer : aligned]);
     }
     parts.push_back(std::move(part));
   }
@@ -159,7 +165,8 @@ void Algebra::rename(Product& product, const std::map<Label, Label>& names) cons
     const auto found = names.find(label);
     if (found != names.end()) label = found->second;
   };
-  for (Factor& factor : product.factors) std::for_each(factor.labels.begin(), factor.labels.end(), change);
+  for (Factor& factor : product.factors)
+    std::for_each(factor.labels.begin(), factor.labels.end(), change);
   for (auto& [a, b] : product.deltas) {
     change(a);
     change(b);
@@ -168,7 +175,8 @@ void Algebra::rename(Product& product, const std::map<Label, Label>& names) cons
 
 Type Algebra::type_of(const Labels& layout) const {
   Type type;
-  for (const Label label : layout) type.dims.push_back(label == no_label ? Dim::of(1) : dims_[label]);
+  for (const Label label : layout)
+    type.dims.push_back(label == no_label ? Dim::of(1) : dims_[label]);
   return type;
 }
 
@@ -200,7 +208,8 @@ NodeId Algebra::view(const Factor& factor, const Labels& layout, bool exact) con
   std::vector<std::int64_t> axes;
   slices.clear();
   for (const Label label : layout) {
-    const auto at = label == no_label ? labels.end() : std::find(labels.begin(), labels.end(), label);
+    const auto at =
+        label == no_label ? labels.end() : std::find(labels.begin(), labels.end(), label);
     if (at != labels.end()) {
       axes.push_back(at - labels.begin());
       slices.push_back(all());
@@ -210,7 +219,8 @@ NodeId Algebra::view(const Factor& factor, const Labels& layout, bool exact) con
   }
   if (axes.size() != labels.size()) throw Bug("a layout lacks an axis");
   if (!std::is_sorted(axes.begin(), axes.end())) node = build_.call("permute", {node}, axes);
-  const bool adds = std::any_of(slices.begin(), slices.end(), [](const Slice& s) { return s.kind == Slice::Kind::new_axis; });
+  const bool adds = std::any_of(slices.begin(), slices.end(),
+                                [](const Slice& s) { return s.kind == Slice::Kind::new_axis; });
   return adds ? build_.call("[:]", {node}, {}, {}, slices) : node;
 }
 
@@ -218,7 +228,8 @@ Labels Algebra::layout_of(const Factor& a, const Factor& b, const Labels& order)
   const Factor* wide = covers(a, b) ? &a : covers(b, a) ? &b : nullptr;
   Labels layout;
   if (wide != nullptr) {
-    std::copy_if(wide->labels.begin(), wide->labels.end(), std::back_inserter(layout), [](Label l) { return l != no_label; });
+    std::copy_if(wide->labels.begin(), wide->labels.end(), std::back_inserter(layout),
+                 [](Label l) { return l != no_label; });
     return layout;
   }
   const auto take = [&](const Labels& from) {
@@ -229,7 +240,9 @@ Labels Algebra::layout_of(const Factor& a, const Factor& b, const Labels& order)
   // A record axis that is about to be folded goes first.
   for (const Factor* factor : {&a, &b}) {
     for (const Label label : factor->labels) {
-      if (label != no_label && is_star(label) && !contains(order, label) && !contains(layout, label)) layout.push_back(label);
+      if (label != no_label && is_star(label) && !contains(order, label) &&
+          !contains(layout, label))
+        layout.push_back(label);
     }
   }
   take(order);
@@ -322,8 +335,10 @@ NodeId Algebra::fill(NodeId node, const Labels& present, const Labels& layout) c
     for (const Dim& dim : wanted.dims) whole.push_back(dim.size);
     const NodeId scalar = node;
     const Node& value = build_.node(scalar);
-    if (value.kind == Kind::constant && value.value.item() == 0) return build_.call("zeros", {}, {}, std::move(whole));
-    if (value.kind == Kind::constant && value.value.item() == 1) return build_.call("ones", {}, {}, std::move(whole));
+    if (value.kind == Kind::constant && value.value.item() == 0)
+      return build_.call("zeros", {}, {}, std::move(whole));
+    if (value.kind == Kind::constant && value.value.item() == 1)
+      return build_.call("ones", {}, {}, std::move(whole));
     return build_.call("full", {scalar}, {}, std::move(whole));
   }
   node = view({node, present, false}, layout, true);

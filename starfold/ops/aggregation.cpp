@@ -131,13 +131,15 @@ std::vector<Op> aggregation_ops() {
   using namespace meaning;
   return {
       aggregation("sum", fold_sum, Monoid::sum, derivative::sum, "the sum; 0 for no elements"),
-      aggregation("prod", fold_prod, Monoid::prod, derivative::prod, "the product; 1 for no elements"),
+      aggregation("prod", fold_prod, Monoid::prod, derivative::prod,
+                  "the product; 1 for no elements"),
       aggregation("min", fold_min, Monoid::min, derivative::extreme,
                   "the smallest element; inf for none; nan if any is nan"),
       aggregation("max", fold_max, Monoid::max, derivative::extreme,
                   "the largest element; -inf for none; nan if any is nan"),
       aggregation("count", fold_count, Monoid::count, nullptr, "the number of elements"),
-      aggregation("mean", fold_mean, Monoid::sum, derivative::mean, "the arithmetic mean; nan for no elements"),
+      aggregation("mean", fold_mean, Monoid::sum, derivative::mean,
+                  "the arithmetic mean; nan for no elements"),
       aggregation("var", fold_var, Monoid::moments, derivative::var,
                   "the variance with divisor n - 1; nan for fewer than two"),
       aggregation("std", fold_std, Monoid::moments, derivative::std, "the square root of var"),

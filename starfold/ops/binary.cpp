@@ -44,18 +44,36 @@ using D = diff::Pullback;
 
 using F = Family;
 constexpr Row kRows[] = {
-    {"+", F::binary, true, [](double a, double b) { return a + b; }, "sum", [](D& d) { d.pass(0); d.pass(1); }},
-    {"-", F::binary, true, [](double a, double b) { return a - b; }, "difference", [](D& d) { d.pass(0); d.pass(1, -1); }},
-    {"*", F::binary, true, [](double a, double b) { return a * b; }, "product", [](D& d) { d.pass(0, 1, {d.x(1)}); d.pass(1, 1, {d.x(0)}); }},
-    {"/", F::binary, true, [](double a, double b) { return a / b; }, "quotient", [](D& d) { d.pass(0, 1, {}, {d.x(1)}); d.pass(1, -1, {d.y()}, {d.x(1)}); }},
-    {"^", F::binary, true, [](double a, double b) { return std::pow(a, b); }, "power", derivative::power},
+    {"+", F::binary, true, [](double a, double b) { return a + b; }, "sum",
+     [](D& d) {
+       d.pass(0);
+       d.pass(1);
+     }},
+    {"-", F::binary, true, [](double a, double b) { return a - b; }, "difference",
+     [](D& d) {
+       d.pass(0);
+       d.pass(1, -1);
+     }},
+    {"*", F::binary, true, [](double a, double b) { return a * b; }, "product",
+     [](D& d) {
+       d.pass(0, 1, {d.x(1)});
+       d.pass(1, 1, {d.x(0)});
+     }},
+    {"/", F::binary, true, [](double a, double b) { return a / b; }, "quotient",
+     [](D& d) {
+       d.pass(0, 1, {}, {d.x(1)});
+       d.pass(1, -1, {d.y()}, {d.x(1)});
+     }},
+    {"^", F::binary, true, [](double a, double b) { return std::pow(a, b); }, "power",
+     derivative::power},
     {"and", F::binary, true, [](double a, double b) { return truth(a != 0 && b != 0); },
      "1 where both are non-zero, else 0", nullptr},
     {"or", F::binary, true, [](double a, double b) { return truth(a != 0 || b != 0); },
      "1 where either is non-zero, else 0", nullptr},
     {"min", F::binary, false, minimum, "the smaller of two; nan if either is", derivative::minimum},
     {"max", F::binary, false, maximum, "the larger of two; nan if either is", derivative::maximum},
-    {"mod", F::binary, false, floored_mod, "remainder with the sign of the divisor", derivative::mod},
+    {"mod", F::binary, false, floored_mod, "remainder with the sign of the divisor",
+     derivative::mod},
     {"atan2", F::binary, false, [](double a, double b) { return std::atan2(a, b); },
      "angle of the point (b, a), in radians from -pi to pi", derivative::atan2},
     {"==", F::comparison, true, [](double a, double b) { return truth(a == b); },

@@ -84,16 +84,17 @@ std::vector<Op> client_local_ops() {
       row("one_hot", 2, "one_hot(e, k)", "T -> [T, k]",
           "1 in the column of the label (1..k), 0 elsewhere", one_hot_type, meaning::one_hot);
   one_hot.first_size_arg = 1;
-  Op softmax =
-      row("softmax", 1, "softmax[j](e)", "T -> T; j is not the star",
-          "exp(e) scaled to sum 1 along an ordinary axis", along_axis_type, meaning::softmax, derivative::softmax);
+  Op softmax = row("softmax", 1, "softmax[j](e)", "T -> T; j is not the star",
+                   "exp(e) scaled to sum 1 along an ordinary axis", along_axis_type,
+                   meaning::softmax, derivative::softmax);
   softmax.axes = Op::Axes::required;
-  Op log_softmax =
-      row("log_softmax", 1, "log_softmax[j](e)", "T -> T; j is not the star",
-          "log(softmax[j](e)) without overflow", along_axis_type, meaning::log_softmax, derivative::log_softmax);
+  Op log_softmax = row("log_softmax", 1, "log_softmax[j](e)", "T -> T; j is not the star",
+                       "log(softmax[j](e)) without overflow", along_axis_type, meaning::log_softmax,
+                       derivative::log_softmax);
   log_softmax.axes = Op::Axes::required;
-  Op where = row("where", 3, "where(c, a, b)", "broadcast(c, a, b)",
-                 "a where c is not zero, else b", typing::broadcasting, meaning::where, derivative::where);
+  Op where =
+      row("where", 3, "where(c, a, b)", "broadcast(c, a, b)", "a where c is not zero, else b",
+          typing::broadcasting, meaning::where, derivative::where);
   where.flat = 1U;  // in the condition
   std::vector<Op> ops = {
       row("zeros_like", 1, "zeros_like(e)", "T -> T", "zeros in the shape of e", typing::unchanged,
@@ -106,7 +107,8 @@ std::vector<Op> client_local_ops() {
       row("clip", 3, "clip(e, lo, hi)", "broadcast(e, lo, hi)", "e moved into [lo, hi]",
           typing::broadcasting, meaning::clip, derivative::clip),
       row("clip_norm", 2, "clip_norm(e, c)", "T, [] -> T",
-          "each record scaled to Euclidean norm at most c", clip_norm_type, meaning::clip_norm, derivative::clip_norm),
+          "each record scaled to Euclidean norm at most c", clip_norm_type, meaning::clip_norm,
+          derivative::clip_norm),
       std::move(one_hot),
       std::move(softmax),
       std::move(log_softmax),

@@ -7,7 +7,8 @@ namespace starfold {
 namespace {
 
 Op row(std::string name, int min_args, int max_args, int first_size_arg, std::string surface,
-       std::string rule, std::string doc, TypeRule type, Meaning meaning, DerivativeRule derivative = nullptr) {
+       std::string rule, std::string doc, TypeRule type, Meaning meaning,
+       DerivativeRule derivative = nullptr) {
   Op op;
   op.name = std::move(name);
   op.family = Family::shared_only;
@@ -75,7 +76,8 @@ std::vector<Op> construction_ops() {
           meaning::full, derivative::full),
       row("eye", 1, 1, 0, "eye(n)", "[n, n]", "the identity matrix", eye_type, meaning::eye),
       row("linspace", 3, 3, 2, "linspace(a, b, n)", "[], [] -> [n]",
-          "n evenly spaced numbers from a to b", linspace_type, meaning::linspace, derivative::linspace),
+          "n evenly spaced numbers from a to b", linspace_type, meaning::linspace,
+          derivative::linspace),
       row("normal", 1, -1, 1, "normal(seed, sizes...)", "[] -> [sizes...]",
           "standard normal numbers, the same for the same seed on every machine", seeded_type,
           meaning::normal),

@@ -50,9 +50,13 @@ NodeId degrees_of_freedom(const Pullback& d, const Labels& labels) {
   return d.call("-", {d.algebra().node(count, {}), d.number(1)});
 }
 
-NodeId deviations(const Pullback& d) { return d.call("-", {d.x(), d.keep(fold(d, "mean", d.x()))}); }
+NodeId deviations(const Pullback& d) {
+  return d.call("-", {d.x(), d.keep(fold(d, "mean", d.x()))});
+}
 
-NodeId or_one(const Pullback& d, NodeId x) { return d.call("where", {d.call("==", {x, d.number(0)}), d.number(1), x}); }
+NodeId or_one(const Pullback& d, NodeId x) {
+  return d.call("where", {d.call("==", {x, d.number(0)}), d.number(1), x});
+}
 
 }  // namespace
 
@@ -96,7 +100,8 @@ void prod(Pullback& d) {
   const NodeId rest = or_one(d, d.x());
   const NodeId other_zeros = d.call("-", {d.keep(fold(d, "sum", is_zero)), is_zero});
   const NodeId others = d.call("/", {d.keep(fold(d, "prod", rest)), rest});
-  const NodeId slope = d.call("where", {d.call("==", {other_zeros, d.number(0)}), others, d.number(0)});
+  const NodeId slope =
+      d.call("where", {d.call("==", {other_zeros, d.number(0)}), others, d.number(0)});
   const Labels labels = unfolded(d);
   d.give(0, labels, d.with(d.adjoint(), slope, labels));
 }
@@ -111,13 +116,15 @@ void extreme(Pullback& d) {
   }
   const NodeId hit = d.call("==", {d.x(), d.keep(d.y())});
   const Labels labels = unfolded(d);
-  d.give(0, labels, d.with(d.with(d.adjoint(), hit, labels), fold(d, "sum", hit), d.labels(), true));
+  d.give(0, labels,
+         d.with(d.with(d.adjoint(), hit, labels), fold(d, "sum", hit), d.labels(), true));
 }
 
 void order_statistic(Pullback& d) {
   d.fail("which entries it picks changes abruptly with the variable, and no rule is defined for it",
-         d.node().op->name == "sort" ? "hold it fixed with `stop_gradient(...)`"
-                                     : "use `mean`, or a smooth share such as `mean(sigmoid(k * (e - c)))`");
+         d.node().op->name == "sort"
+             ? "hold it fixed with `stop_gradient(...)`"
+             : "use `mean`, or a smooth share such as `mean(sigmoid(k * (e - c)))`");
 }
 
 void softmax(Pullback& d) {
@@ -156,8 +163,11 @@ void clip_norm(Pullback& d) {
   for (const std::int64_t axis : axes) cell.push_back(d.labels()[static_cast<std::size_t>(axis)]);
   const Product inner = d.sum(along, cell);
   if (d.wants(0)) {
-    d.give(0, d.labels(), d.with(d.adjoint(), d.call("where", {beyond, d.call("/", {d.x(1), safe}), d.number(1)}), of_norm));
-    const NodeId pull = d.call("/", {d.call("*", {beyond, d.x(1)}), d.call("^", {safe, d.number(3)})});
+    d.give(0, d.labels(),
+           d.with(d.adjoint(), d.call("where", {beyond, d.call("/", {d.x(1), safe}), d.number(1)}),
+                  of_norm));
+    const NodeId pull =
+        d.call("/", {d.call("*", {beyond, d.x(1)}), d.call("^", {safe, d.number(3)})});
     Product back = d.with(d.with(inner, d.x(0), d.labels()), pull, of_norm);
     back.number = -back.number;
     d.give(0, d.labels(), std::move(back));

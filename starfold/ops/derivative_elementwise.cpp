@@ -59,9 +59,10 @@ void atan2(Pullback& d) {
 
 void where(Pullback& d) {
   const ir::Node condition = d.build().node(d.x(0));
-  const bool truth = condition.kind == ir::Kind::apply &&
-                     (condition.op->family == Family::comparison || condition.op->name == "and" ||
-                      condition.op->name == "or" || condition.op->name == "not" || condition.op->name == "isnan");
+  const bool truth =
+      condition.kind == ir::Kind::apply &&
+      (condition.op->family == Family::comparison || condition.op->name == "and" ||
+       condition.op->name == "or" || condition.op->name == "not" || condition.op->name == "isnan");
   d.pass_where(1, truth ? d.x(0) : d.call("!=", {d.x(0), d.number(0)}));
   d.pass_where(2, d.call("not", {d.x(0)}));
 }
@@ -72,7 +73,8 @@ void clip(Pullback& d) {
   const NodeId low = d.x(1);
   const NodeId high = d.x(2);
   d.pass_where(0, d.call("and", {d.call(">=", {e, low}), d.call("<=", {e, high})}));
-  if (d.wants(1)) d.pass_where(1, d.call("and", {d.call("<", {e, low}), d.call("<=", {low, high})}));
+  if (d.wants(1))
+    d.pass_where(1, d.call("and", {d.call("<", {e, low}), d.call("<=", {low, high})}));
   if (d.wants(2)) d.pass_where(2, d.call(">", {d.call("max", {e, low}), high}));
 }
 
@@ -111,13 +113,15 @@ NodeId t_density(Pullback& d, NodeId at) {
 
 // Of a distribution on the positive numbers, from the logarithm of its density there.
 NodeId positive_density(Pullback& d, Term log_density) {
-  return d.call("where", {d.call(">", {d.x(0), d.number(0)}), map("exp", log_density).node, d.number(0)});
+  return d.call("where",
+                {d.call(">", {d.x(0), d.number(0)}), map("exp", log_density).node, d.number(0)});
 }
 
 NodeId chi2_density(Pullback& d) {
   const Term x{&d, d.x(0)};
   const Term half = 0.5 * Term{&d, d.x(1)};
-  return positive_density(d, (half - 1) * map("log", x) - 0.5 * x - log_2 * half - map("lgamma", half));
+  return positive_density(
+      d, (half - 1) * map("log", x) - 0.5 * x - log_2 * half - map("lgamma", half));
 }
 
 NodeId f_density(Pullback& d) {

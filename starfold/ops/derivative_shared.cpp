@@ -21,10 +21,13 @@ Product with_delta(Product p, Label a, Label b) {
 }
 
 // 1, 2, ..., n
-NodeId positions(const Pullback& d, const Size& n) { return d.call("cumsum", {d.call("ones", {}, {}, {n})}, {0}); }
+NodeId positions(const Pullback& d, const Size& n) {
+  return d.call("cumsum", {d.call("ones", {}, {}, {n})}, {0});
+}
 
 NodeId as_column(const Pullback& d, NodeId vector) {
-  return d.call("[:]", {vector}, {}, {}, {{Slice::Kind::all, {}, {}}, {Slice::Kind::new_axis, {}, {}}});
+  return d.call("[:]", {vector}, {}, {},
+                {{Slice::Kind::all, {}, {}}, {Slice::Kind::new_axis, {}, {}}});
 }
 
 NodeId transposed(const Pullback& d, NodeId matrix) { return d.call("permute", {matrix}, {1, 0}); }
@@ -77,11 +80,15 @@ Product solve_back(const Pullback& d, Product g, Label along, Label solved) {
   bool in_delta = false;
   for (const auto& [a, b] : g.deltas) in_delta = in_delta || a == along || b == along;
   bool federated = false;
-  for (const Factor& factor : g.factors) federated = federated || (factor.has(along) && d.type(factor.node).federated());
-  if (in_delta || federated) return d.sum(d.with(std::move(g), d.call("inv", {d.x(0)}), {along, solved}), {along});
+  for (const Factor& factor : g.factors)
+    federated = federated || (factor.has(along) && d.type(factor.node).federated());
+  if (in_delta || federated)
+    return d.sum(d.with(std::move(g), d.call("inv", {d.x(0)}), {along, solved}), {along});
   const NodeId matrix = transposed(d, d.x(0));
   if (!g.has(along)) {
-    return d.with(std::move(g), d.call("solve", {matrix, d.call("ones", {}, {}, {d.algebra().dim(along).size})}), {solved});
+    return d.with(std::move(g),
+                  d.call("solve", {matrix, d.call("ones", {}, {}, {d.algebra().dim(along).size})}),
+                  {solved});
   }
   return d.change_along(std::move(g), along, [&](const Factor& factor) {
     Labels layout = {along};
@@ -160,8 +167,9 @@ void inv(Pullback& d) {
 
 void factorization(Pullback& d) {
   d.fail("no rule is defined for it: where values coincide it has no derivative",
-         d.node().op->name == "eigh" ? "`trace_of`, `logdet`, `det` and `solve` can be differentiated"
-                                     : "`solve`, `cholesky` and `inv` can be differentiated");
+         d.node().op->name == "eigh"
+             ? "`trace_of`, `logdet`, `det` and `solve` can be differentiated"
+             : "`solve`, `cholesky` and `inv` can be differentiated");
 }
 
 }  // namespace starfold::derivative

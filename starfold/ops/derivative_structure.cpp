@@ -17,13 +17,15 @@ using ir::Product;
 Slice all() { return {Slice::Kind::all, {}, {}}; }
 
 bool mentions(const Product& p, Label label) {
-  return label != no_label && (p.has(label) || std::any_of(p.deltas.begin(), p.deltas.end(), [&](const auto& delta) {
-                                 return delta.first == label || delta.second == label;
-                               }));
+  return label != no_label &&
+         (p.has(label) || std::any_of(p.deltas.begin(), p.deltas.end(), [&](const auto& delta) {
+            return delta.first == label || delta.second == label;
+          }));
 }
 
 // Picks along one label of a factor: a position, which removes the axis, or a range under a new label.
-Factor pick(const Pullback& d, const Factor& factor, Label label, const Slice& slice, Label new_label) {
+Factor pick(const Pullback& d, const Factor& factor, Label label, const Slice& slice,
+            Label new_label) {
   std::vector<Slice> slices;
   Factor result;
   for (const Label at : factor.labels) {
@@ -48,7 +50,8 @@ Size plus(const Size& a, const Size& b) {
 }
 
 // Puts zeros before and after along a label, so that a range becomes the whole axis again.
-Factor pad(const Pullback& d, const Factor& factor, Label label, Label whole, std::int64_t before, std::int64_t after) {
+Factor pad(const Pullback& d, const Factor& factor, Label label, Label whole, std::int64_t before,
+           std::int64_t after) {
   Factor result = factor;
   std::int64_t axis = 0;
   for (std::size_t i = 0; i < factor.labels.size(); ++i) {
@@ -72,7 +75,8 @@ Factor pad(const Pullback& d, const Factor& factor, Label label, Label whole, st
 }
 
 // The adjoint of a range first..last of an axis with `size` positions.
-Product unslice(const Pullback& d, Product p, Label part, Label whole, const Slice& slice, const Size& size) {
+Product unslice(const Pullback& d, Product p, Label part, Label whole, const Slice& slice,
+                const Size& size) {
   const Size before = minus(slice.first, 1);
   const Size after = minus(size, slice.last);
   if (p.has(part) && before.is_constant() && after.is_constant()) {
@@ -89,7 +93,8 @@ Product unslice(const Pullback& d, Product p, Label part, Label whole, const Sli
 
 void permute(Pullback& d) {
   Labels labels(d.labels().size());
-  for (std::size_t i = 0; i < labels.size(); ++i) labels[static_cast<std::size_t>(d.node().attrs.axes[i])] = d.labels()[i];
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    labels[static_cast<std::size_t>(d.node().attrs.axes[i])] = d.labels()[i];
   d.give(0, labels, d.adjoint());
 }
 
@@ -102,7 +107,8 @@ void matmul(Pullback& d) {
   const auto leading = [&](const Type& type) {
     Labels labels;
     const std::size_t own = type.rank() > 2 ? type.rank() - 2 : 0;
-    for (std::size_t i = 0; i < own; ++i) labels.push_back(type.dims[i].is_one() ? no_label : result[batch - own + i]);
+    for (std::size_t i = 0; i < own; ++i)
+      labels.push_back(type.dims[i].is_one() ? no_label : result[batch - own + i]);
     return labels;
   };
   Labels of_a = leading(a);
@@ -131,7 +137,8 @@ void index(Pullback& d) {
     } else {
       labels.push_back(d.algebra().label(dim));
       if (slice.kind == Slice::Kind::index || *result == no_label) {
-        p = d.with(std::move(p), d.call("one_hot", {d.build().size(slice.first)}, {}, {dim.size}), {labels.back()});
+        p = d.with(std::move(p), d.call("one_hot", {d.build().size(slice.first)}, {}, {dim.size}),
+                   {labels.back()});
       } else {
         p = unslice(d, std::move(p), *result, labels.back(), slice, dim.size);
       }
@@ -146,7 +153,8 @@ void lookup(Pullback& d) {
   const Type table = d.type(d.x(0));
   const std::size_t rank = d.type(d.x(1)).rank();
   Labels labels = {d.algebra().label(table.dims[0])};
-  labels.insert(labels.end(), d.labels().begin() + static_cast<std::ptrdiff_t>(rank), d.labels().end());
+  labels.insert(labels.end(), d.labels().begin() + static_cast<std::ptrdiff_t>(rank),
+                d.labels().end());
   Labels of_choice(d.labels().begin(), d.labels().begin() + static_cast<std::ptrdiff_t>(rank));
   of_choice.push_back(labels[0]);
   const NodeId choice = d.call("one_hot", {d.x(1)}, {}, {table.dims[0].size});
@@ -179,7 +187,8 @@ void concat(Pullback& d) {
       Product p = d.adjoint();
       if (mentions(p, joined)) {
         const Slice slice{Slice::Kind::range, plus(offset, 1), last};
-        p = d.change_along(std::move(p), joined, [&](const Factor& f) { return pick(d, f, joined, slice, part); });
+        p = d.change_along(std::move(p), joined,
+                           [&](const Factor& f) { return pick(d, f, joined, slice, part); });
       }
       d.give(i, labels, std::move(p), {joined});
     }
@@ -192,10 +201,12 @@ void stack(Pullback& d) {
   const Labels labels(d.labels().begin() + 1, d.labels().end());
   for (std::size_t i = 0; i < d.operands(); ++i) {
     if (!d.wants(i)) continue;
-    const Slice slice{Slice::Kind::index, static_cast<std::int64_t>(i) + 1, static_cast<std::int64_t>(i) + 1};
+    const Slice slice{Slice::Kind::index, static_cast<std::int64_t>(i) + 1,
+                      static_cast<std::int64_t>(i) + 1};
     Product p = d.adjoint();
     if (mentions(p, stacked)) {
-      p = d.change_along(std::move(p), stacked, [&](const Factor& f) { return pick(d, f, stacked, slice, no_label); });
+      p = d.change_along(std::move(p), stacked,
+                         [&](const Factor& f) { return pick(d, f, stacked, slice, no_label); });
     }
     d.give(i, labels, std::move(p), {stacked});
   }
@@ -209,7 +220,9 @@ void reshape(Pullback& d) {
   for (const Label label : d.labels()) {
     if (label != no_label && !d.algebra().is_star(label)) shaped.push_back(label);
   }
-  const auto speaks = [&](Label label) { return std::find(shaped.begin(), shaped.end(), label) != shaped.end(); };
+  const auto speaks = [&](Label label) {
+    return std::find(shaped.begin(), shaped.end(), label) != shaped.end();
+  };
   Product p = d.adjoint();
   Product inner;
   std::erase_if(p.factors, [&](const Factor& factor) {
@@ -225,10 +238,13 @@ void reshape(Pullback& d) {
   if (!inner.factors.empty() || !inner.deltas.empty()) {
     Labels others;
     const auto note = [&](Label label) {
-      if (label == no_label || speaks(label) || std::find(others.begin(), others.end(), label) != others.end()) return;
+      if (label == no_label || speaks(label) ||
+          std::find(others.begin(), others.end(), label) != others.end())
+        return;
       others.insert(d.algebra().is_star(label) ? others.begin() : others.end(), label);
     };
-    for (const Factor& factor : inner.factors) std::for_each(factor.labels.begin(), factor.labels.end(), note);
+    for (const Factor& factor : inner.factors)
+      std::for_each(factor.labels.begin(), factor.labels.end(), note);
     for (const auto& [a, b] : inner.deltas) {
       note(a);
       note(b);
@@ -247,7 +263,8 @@ void reshape(Pullback& d) {
       back.push_back(labels[i]);
       sizes.push_back(type.dims[i].size);
     }
-    const NodeId reshaped = sizes.empty() ? whole : d.call("reshape", {whole}, {}, std::move(sizes));
+    const NodeId reshaped =
+        sizes.empty() ? whole : d.call("reshape", {whole}, {}, std::move(sizes));
     p = d.with(std::move(p), reshaped, back);
   }
   d.give(0, labels, std::move(p), shaped);
@@ -257,7 +274,8 @@ void outer(Pullback& d) {
   const std::size_t cell = d.labels().size() - 2;
   const auto labels_of = [&](std::size_t i) {
     Labels labels;
-    for (const Dim& dim : d.type(d.x(i)).dims) labels.push_back(dim.star ? d.labels()[0] : d.labels()[cell + i]);
+    for (const Dim& dim : d.type(d.x(i)).dims)
+      labels.push_back(dim.star ? d.labels()[0] : d.labels()[cell + i]);
     return labels;
   };
   d.give(0, labels_of(0), d.with(d.adjoint(), d.x(1), labels_of(1)));

@@ -9,8 +9,8 @@
 namespace starfold {
 namespace {
 
-Op row(std::string name, int arity, std::string surface, std::string rule, std::string doc, TypeRule type, Meaning meaning,
-       DerivativeRule derivative) {
+Op row(std::string name, int arity, std::string surface, std::string rule, std::string doc,
+       TypeRule type, Meaning meaning, DerivativeRule derivative) {
   Op op;
   op.name = std::move(name);
   op.family = Family::shared_only;
@@ -26,7 +26,8 @@ Op row(std::string name, int arity, std::string surface, std::string rule, std::
 
 bool require_square(TypeQuery& query, std::size_t i) {
   return typing::require_shared(query) && typing::require_rank(query, i, 2, "a square matrix") &&
-         typing::require_equal(query, query.args[i].dims[0], query.args[i].dims[1], "the matrix must be square");
+         typing::require_equal(query, query.args[i].dims[0], query.args[i].dims[1],
+                               "the matrix must be square");
 }
 
 Types solve_type(TypeQuery& query) {
@@ -36,7 +37,8 @@ Types solve_type(TypeQuery& query) {
     typing::require_rank(query, 1, 1, "a vector or a matrix on the right");
     return std::nullopt;
   }
-  if (!typing::require_equal(query, query.args[0].dims[0], b.dims[0], "both sides must have the same number of rows")) {
+  if (!typing::require_equal(query, query.args[0].dims[0], b.dims[0],
+                             "both sides must have the same number of rows")) {
     return std::nullopt;
   }
   return std::vector<Type>{b};
@@ -59,12 +61,15 @@ Types eigh_type(TypeQuery& query) {
 
 // svd and qr are the reduced ones of a matrix with at least as many rows as columns.
 bool require_tall(TypeQuery& query) {
-  if (!typing::require_shared(query) || !typing::require_rank(query, 0, 2, "a matrix")) return false;
+  if (!typing::require_shared(query) || !typing::require_rank(query, 0, 2, "a matrix"))
+    return false;
   const Size& rows = query.args[0].dims[0].size;
   const Size& columns = query.args[0].dims[1].size;
-  if (!rows.is_constant() || !columns.is_constant() || rows.constant() >= columns.constant()) return true;
+  if (!rows.is_constant() || !columns.is_constant() || rows.constant() >= columns.constant())
+    return true;
   query.fail({Code::SizeMismatch,
-              fmt::format("`{}` needs at least as many rows as columns, not {}", query.op.name, query.args[0].to_string()),
+              fmt::format("`{}` needs at least as many rows as columns, not {}", query.op.name,
+                          query.args[0].to_string()),
               {query.arg_spans[0], query.args[0].to_string()},
               {},
               "",
@@ -89,7 +94,8 @@ Meaning tall(std::string name, Meaning meaning) {
   return [name = std::move(name), meaning = std::move(meaning)](const Application& a) {
     const Shape& shape = a.arg(0).shape;
     if (shape[0] < shape[1]) {
-      throw RunError(fmt::format("{} needs at least as many rows as columns, not {} x {}", name, shape[0], shape[1]));
+      throw RunError(fmt::format("{} needs at least as many rows as columns, not {} x {}", name,
+                                 shape[0], shape[1]));
     }
     return meaning(a);
   };
@@ -107,21 +113,31 @@ Types diag_type(TypeQuery& query) {
 
 std::vector<Op> linear_algebra_ops() {
   return {
-      row("solve", 2, "solve(a, b)", "[n, n], [n] -> [n]; [n, n], [n, m] -> [n, m]", "x with a @ x = b; fails if a is singular",
-          solve_type, meaning::solve, derivative::solve),
-      row("cholesky", 1, "cholesky(a)", "[n, n] -> [n, n]", "lower l with l @ l' = a; fails unless a is positive definite",
-          square_to_square, meaning::cholesky, derivative::cholesky),
-      row("logdet", 1, "logdet(a)", "[n, n] -> []", "log of the absolute determinant", square_to_scalar, meaning::logdet, derivative::logdet),
-      row("det", 1, "det(a)", "[n, n] -> []", "the determinant", square_to_scalar, meaning::det, derivative::det),
-      row("inv", 1, "inv(a)", "[n, n] -> [n, n]", "the inverse; prefer solve", square_to_square, meaning::inv, derivative::inv),
+      row("solve", 2, "solve(a, b)", "[n, n], [n] -> [n]; [n, n], [n, m] -> [n, m]",
+          "x with a @ x = b; fails if a is singular", solve_type, meaning::solve,
+          derivative::solve),
+      row("cholesky", 1, "cholesky(a)", "[n, n] -> [n, n]",
+          "lower l with l @ l' = a; fails unless a is positive definite", square_to_square,
+          meaning::cholesky, derivative::cholesky),
+      row("logdet", 1, "logdet(a)", "[n, n] -> []", "log of the absolute determinant",
+          square_to_scalar, meaning::logdet, derivative::logdet),
+      row("det", 1, "det(a)", "[n, n] -> []", "the determinant", square_to_scalar, meaning::det,
+          derivative::det),
+      row("inv", 1, "inv(a)", "[n, n] -> [n, n]", "the inverse; prefer solve", square_to_square,
+          meaning::inv, derivative::inv),
       row("eigh", 1, "let (values, vectors) = eigh(a)", "[n, n] -> [n], [n, n]",
-          "eigenvalues of a symmetric matrix, ascending, and eigenvectors in columns", eigh_type, meaning::eigh, derivative::factorization),
-      row("svd", 1, "let (u, s, v) = svd(a)", "[m, n] -> [m, n], [n], [n, n]", "a = u @ diag(s) @ v', s descending, m >= n",
-          svd_type, tall("svd", meaning::svd), derivative::factorization),
-      row("qr", 1, "let (q, r) = qr(a)", "[m, n] -> [m, n], [n, n]", "a = q @ r, r upper with a non-negative diagonal, m >= n",
-          qr_type, tall("qr", meaning::qr), derivative::factorization),
-      row("diag", 1, "diag(e)", "[n] -> [n, n]; [n, n] -> [n]", "a diagonal matrix, or the diagonal of one", diag_type, meaning::diag, derivative::diag),
-      row("trace_of", 1, "trace_of(a)", "[n, n] -> []", "the sum of the diagonal", square_to_scalar, meaning::trace_of, derivative::trace_of),
+          "eigenvalues of a symmetric matrix, ascending, and eigenvectors in columns", eigh_type,
+          meaning::eigh, derivative::factorization),
+      row("svd", 1, "let (u, s, v) = svd(a)", "[m, n] -> [m, n], [n], [n, n]",
+          "a = u @ diag(s) @ v', s descending, m >= n", svd_type, tall("svd", meaning::svd),
+          derivative::factorization),
+      row("qr", 1, "let (q, r) = qr(a)", "[m, n] -> [m, n], [n, n]",
+          "a = q @ r, r upper with a non-negative diagonal, m >= n", qr_type,
+          tall("qr", meaning::qr), derivative::factorization),
+      row("diag", 1, "diag(e)", "[n] -> [n, n]; [n, n] -> [n]",
+          "a diagonal matrix, or the diagonal of one", diag_type, meaning::diag, derivative::diag),
+      row("trace_of", 1, "trace_of(a)", "[n, n] -> []", "the sum of the diagonal", square_to_scalar,
+          meaning::trace_of, derivative::trace_of),
   };
 }
 

@@ -140,7 +140,7 @@ struct Op {
 
   // Whether small changes of operand i never change the result: its derivative is zero everywhere.
   bool flat_in(std::size_t i) const { return i < 32 && (flat >> i & 1U) != 0; }
-  std::uint32_t flat = 0;  // one bit per operand
+  std::uint32_t flat = 0;               // one bit per operand
   DerivativeRule derivative = nullptr;  // in the other operands; null: there is none
 };
 

@@ -14,7 +14,8 @@ namespace {
 using typing::describe;
 
 Op row(std::string name, Family family, int min_args, int max_args, std::string surface,
-       std::string rule, std::string doc, TypeRule type, Meaning meaning, DerivativeRule derivative = nullptr) {
+       std::string rule, std::string doc, TypeRule type, Meaning meaning,
+       DerivativeRule derivative = nullptr) {
   Op op;
   op.name = std::move(name);
   op.family = family;
@@ -473,10 +474,10 @@ std::vector<Op> structure_ops() {
                   "joins values; a shared operand is repeated for every record", concat_type,
                   meaning::concat, derivative::concat);
   concat.axes = Op::Axes::required;
-  Op reshape =
-      row("reshape", Family::client_local, 1, -1, "reshape(e, sizes...)",
-          "ordinary axes become the given sizes; the star stays",
-          "the same elements in row-major order under new sizes", reshape_type, meaning::reshape, derivative::reshape);
+  Op reshape = row("reshape", Family::client_local, 1, -1, "reshape(e, sizes...)",
+                   "ordinary axes become the given sizes; the star stays",
+                   "the same elements in row-major order under new sizes", reshape_type,
+                   meaning::reshape, derivative::reshape);
   reshape.first_size_arg = 1;
   Op records = row("records", Family::aggregation, 1, 1, "records(e)", "Fed -> []",
                    "the number of records of e's record set", records_type, meaning::records);
@@ -500,7 +501,8 @@ std::vector<Op> structure_ops() {
       std::move(lookup),
       std::move(concat),
       row("[,]", Family::client_local, 1, -1, "[a, b, c]", "n values of type T -> [n, T]",
-          "a vector, matrix or stack of equal shapes", stack_type, meaning::stack, derivative::stack),
+          "a vector, matrix or stack of equal shapes", stack_type, meaning::stack,
+          derivative::stack),
       std::move(reshape),
   };
 }

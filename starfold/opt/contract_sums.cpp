@@ -24,7 +24,8 @@ NodeId contract_sum(ir::Builder& build, const ir::Node& node) {
   Labels layout;
   for (std::size_t axis = 0; axis < labels.size(); ++axis) {
     const auto& axes = node.attrs.axes;
-    const bool folded = std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
+    const bool folded =
+        std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
     (folded ? over : layout).push_back(labels[axis]);
   }
   ir::Product product;
@@ -63,7 +64,8 @@ ir::Program contract_sums(const ir::Program& program) {
   return ir::rebuild(program, [](ir::Program& to, ir::Node node) {
     if (node.kind == Kind::apply && (node.op->name == "sum" || node.op->name == "@")) {
       ir::Builder build(to, node.span);
-      const NodeId contracted = node.op->name == "sum" ? contract_sum(build, node) : contract_matmul(build, node);
+      const NodeId contracted =
+          node.op->name == "sum" ? contract_sum(build, node) : contract_matmul(build, node);
       if (contracted != no_node) return contracted;
     }
     return to.graph.add(std::move(node));

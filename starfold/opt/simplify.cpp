@@ -36,14 +36,18 @@ NodeId same_as_operand(const ir::Program& to, const ir::Node& node) {
   const auto second_is = [&](const char* op, double value) {
     return is_op(node, op, 2) && is_number(to, node.args[1], value) && keeps_type(node.args[0]);
   };
-  if (is_op(node, "*", 2) && is_one(to, node.args[1]) && keeps_type(node.args[0])) return node.args[0];
-  if (is_op(node, "*", 2) && is_one(to, node.args[0]) && keeps_type(node.args[1])) return node.args[1];
+  if (is_op(node, "*", 2) && is_one(to, node.args[1]) && keeps_type(node.args[0]))
+    return node.args[0];
+  if (is_op(node, "*", 2) && is_one(to, node.args[0]) && keeps_type(node.args[1]))
+    return node.args[1];
   if (second_is("/", 1) || second_is("^", 1) || second_is("-", 0)) return node.args[0];
-  if (is_op(node, "-", 1) && is_op(to.graph[node.args[0]], "-", 1)) return to.graph[node.args[0]].args[0];
+  if (is_op(node, "-", 1) && is_op(to.graph[node.args[0]], "-", 1))
+    return to.graph[node.args[0]].args[0];
   if (is_op(node, "stop_gradient", 1)) return node.args[0];
   if (is_op(node, "[:]", 1) && keeps_all(node)) return node.args[0];
   if (is_op(node, "reshape", 1) && keeps_type(node.args[0])) return node.args[0];
-  if (is_op(node, "permute", 1) && std::is_sorted(node.attrs.axes.begin(), node.attrs.axes.end())) return node.args[0];
+  if (is_op(node, "permute", 1) && std::is_sorted(node.attrs.axes.begin(), node.attrs.axes.end()))
+    return node.args[0];
   return ir::no_node;
 }
 
@@ -52,7 +56,8 @@ ir::Node joined(const ir::Program& to, ir::Node node) {
   if (node.kind != Kind::apply || node.args.size() != 1) return node;
   const ir::Node& inner = to.graph[node.args[0]];
   if (is_op(node, "permute", 1) && is_op(inner, "permute", 1)) {
-    for (std::int64_t& axis : node.attrs.axes) axis = inner.attrs.axes[static_cast<std::size_t>(axis)];
+    for (std::int64_t& axis : node.attrs.axes)
+      axis = inner.attrs.axes[static_cast<std::size_t>(axis)];
     node.args = inner.args;
   } else if (is_op(node, "reshape", 1) && is_op(inner, "reshape", 1)) {
     node.args = inner.args;

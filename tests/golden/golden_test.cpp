@@ -131,13 +131,16 @@ TEST_P(GoldenTest, SaysWhatItMust) {
   }
   if (found == golden.expected) return;
   const std::size_t same = static_cast<std::size_t>(
-      std::mismatch(found.begin(), found.end(), golden.expected.begin(), golden.expected.end()).first - found.begin());
+      std::mismatch(found.begin(), found.end(), golden.expected.begin(), golden.expected.end())
+          .first -
+      found.begin());
   const auto line = [&](const std::string& text) {
     const std::size_t begin = same == 0 ? 0 : text.rfind('\n', same - 1) + 1;
     return text.substr(begin, text.find('\n', begin) - begin);
   };
-  ADD_FAILURE() << golden.path.string() << "\nexpected: " << line(golden.expected) << "\nfound:    " << line(found)
-                << "\n\nAll that came out:\n" << found << "\nIf this is right, run `make golden-update`.";
+  ADD_FAILURE() << golden.path.string() << "\nexpected: " << line(golden.expected)
+                << "\nfound:    " << line(found) << "\n\nAll that came out:\n"
+                << found << "\nIf this is right, run `make golden-update`.";
 }
 
 // Layout does not change meaning, and laying out twice changes nothing.

@@ -10,7 +10,8 @@ namespace {
 
 // One environment for all expressions: v is what they are differentiated by.
 std::string declarations(const std::string& variable_type) {
-  return "input x : [*, p]\ninput y : [*]\ninput z : [q, *]\ninput label : [*]\ninput b : [*, p, q]\n"
+  return "input x : [*, p]\ninput y : [*]\ninput z : [q, *]\ninput label : [*]\ninput b : [*, p, "
+         "q]\n"
          "input m : [p, q]\ninput spd : [p, p]\nsize k = 3\ninput v : " +
          variable_type + "\n";
 }
@@ -52,7 +53,8 @@ struct Forms {
   std::string derivative;
 };
 
-Forms forms_of(const Type& type, const std::string& e, const std::string& d, std::size_t further_axes) {
+Forms forms_of(const Type& type, const std::string& e, const std::string& d,
+               std::size_t further_axes) {
   if (!type.federated()) return {e, d};
   const std::size_t after = type.rank() - 1 - *type.record_axis();
   const auto weight = [&](std::size_t axes) {
@@ -60,23 +62,27 @@ Forms forms_of(const Type& type, const std::string& e, const std::string& d, std
     for (std::size_t i = 0; i < axes; ++i) text += i == 0 ? "[:, new" : ", new";
     return axes > 0 ? text + "]" : text;
   };
-  return {fmt::format("sum[*]({} * {})", weight(after), e), fmt::format("sum[*]({} * {})", weight(after + further_axes), d)};
+  return {fmt::format("sum[*]({} * {})", weight(after), e),
+          fmt::format("sum[*]({} * {})", weight(after + further_axes), d)};
 }
 
-void expect_derivatives(const std::string& e, const std::string& variable_type, const Shape& variable) {
+void expect_derivatives(const std::string& e, const std::string& variable_type,
+                        const Shape& variable) {
   SCOPED_TRACE(e);
   const std::string head = declarations(variable_type) + "let e = " + e + "\n";
   const Type type = type_of(head + "output one = 1\n", "e");
   const World w = world(variable);
   const Forms first = forms_of(type, "e", "jacobian(e, v)", variable.size());
-  const std::string text = head + "output f = " + first.value + "\noutput j = " + first.derivative + "\n";
+  const std::string text =
+      head + "output f = " + first.value + "\noutput j = " + first.derivative + "\n";
   const auto outputs = run_everywhere(text, w);
   expect_near(outputs.at("j"), differences(program_of(text), "f", "v", w), 2e-8, text);
   const bool number = type.is_scalar() || (type.rank() == 1 && type.federated());
   if (!number) return;
   const Forms second = forms_of(type, "e", "hessian(e, v)", 2 * variable.size());
-  const std::string again = head + "output g = " + forms_of(type, "e", "grad(e, v)", variable.size()).derivative +
-                            "\noutput h = " + second.derivative + "\n";
+  const std::string again =
+      head + "output g = " + forms_of(type, "e", "grad(e, v)", variable.size()).derivative +
+      "\noutput h = " + second.derivative + "\n";
   const auto both = run_everywhere(again, w);
   expect_near(both.at("g"), outputs.at("j"), 1e-12, again);
   expect_near(both.at("h"), differences(program_of(again), "g", "v", w), 2e-7, again);
@@ -86,7 +92,9 @@ void expect_derivatives(const std::string& e, const std::string& variable_type, 
 void expect_map(const std::string& f) {
   const auto of = [&](const std::string& operand) {
     std::string text = f;
-    for (std::size_t at = text.find('#'); at != std::string::npos; at = text.find('#', at + operand.size())) text.replace(at, 1, operand);
+    for (std::size_t at = text.find('#'); at != std::string::npos;
+         at = text.find('#', at + operand.size()))
+      text.replace(at, 1, operand);
     return text;
   };
   expect_derivatives(of("v"), "[p]", {3});
@@ -98,7 +106,9 @@ void expect_map(const std::string& f) {
 
 TEST(Diff, UnaryMaps) {
   for (const auto& op : Signature::standard().ops()) {
-    if (op->family != Family::unary || op->derivative == nullptr || op->name == "digamma" || op->name == "-" || op->name == "lgamma") continue;
+    if (op->family != Family::unary || op->derivative == nullptr || op->name == "digamma" ||
+        op->name == "-" || op->name == "lgamma")
+      continue;
     expect_map(op->name + "(#)");
   }
   expect_map("-#");
@@ -107,23 +117,30 @@ TEST(Diff, UnaryMaps) {
 }
 
 TEST(Diff, BinaryMaps) {
-  for (const char* f : {"# + square(#)", "1 - # * 3", "2 * # * sin(#)", "# / (1 + #)", "#^2", "#^3", "#^2.5", "#^(-1)", "#^#", "2^#",
-                        "min(square(#), sin(#))", "max(square(#), sin(#))", "square(mod(3 * #, 0.4 + #))", "atan2(sin(#), #)",
-                        "atan2(2, #)", "where(# > 0.7, square(#), sin(#))", "clip(square(#), 0.3, 0.8)", "where(#, #^3, 1)",
-                        "square(clip(0.5, 0.1 * #, 0.3 * #))"}) {
+  for (const char* f :
+       {"# + square(#)", "1 - # * 3", "2 * # * sin(#)", "# / (1 + #)", "#^2", "#^3", "#^2.5",
+        "#^(-1)", "#^#", "2^#", "min(square(#), sin(#))", "max(square(#), sin(#))",
+        "square(mod(3 * #, 0.4 + #))", "atan2(sin(#), #)", "atan2(2, #)",
+        "where(# > 0.7, square(#), sin(#))", "clip(square(#), 0.3, 0.8)", "where(#, #^3, 1)",
+        "square(clip(0.5, 0.1 * #, 0.3 * #))"}) {
     expect_map(f);
   }
 }
 
 TEST(Diff, Broadcasting) {
-  for (const char* e : {"x * v", "v + x", "b * v[:, new]", "sum[2,3](b * v[:, new])", "sum[*](square(x - v))", "v * z[1, :][:, new]",
-                        "x / v", "v - y[:, new]", "z * v[1]", "sum(v) * y", "sum[1](v[:, new] * v)", "sum[*](exp(y[:, new] * v))"}) {
+  for (const char* e :
+       {"x * v", "v + x", "b * v[:, new]", "sum[2,3](b * v[:, new])", "sum[*](square(x - v))",
+        "v * z[1, :][:, new]", "x / v", "v - y[:, new]", "z * v[1]", "sum(v) * y",
+        "sum[1](v[:, new] * v)", "sum[*](exp(y[:, new] * v))"}) {
     expect_derivatives(e, "[p]", {3});
   }
-  for (const char* e : {"b * v", "sum[2](x[:, :, new] * v)", "v * m + m / v", "sum[1](v) * y[:, new]", "v'"}) {
+  for (const char* e :
+       {"b * v", "sum[2](x[:, :, new] * v)", "v * m + m / v", "sum[1](v) * y[:, new]", "v'"}) {
     expect_derivatives(e, "[p, q]", {3, 2});
   }
-  for (const char* e : {"y * v", "sum[*](y * v)", "v * x", "b - v", "records(x) * v^2", "sum[*](v + y * 0)"}) expect_derivatives(e, "[]", {});
+  for (const char* e :
+       {"y * v", "sum[*](y * v)", "v * x", "b - v", "records(x) * v^2", "sum[*](v + y * 0)"})
+    expect_derivatives(e, "[]", {});
 }
 
 TEST(Diff, Aggregations) {
@@ -145,23 +162,50 @@ TEST(Diff, Aggregations) {
 }
 
 TEST(Diff, MatrixProducts) {
-  for (const char* e : {"v @ v", "m' @ v", "v @ m", "x @ v", "v @ x'", "y @ (x @ v)", "x' @ exp(x @ v)", "(x @ v) @ y", "z @ sin(x @ v)",
-                        "(x' * sin(x @ v)) @ x", "v @ b", "z @ (x * v)", "spd @ diag(v) @ spd"}) {
+  for (const char* e : {"v @ v", "m' @ v", "v @ m", "x @ v", "v @ x'", "y @ (x @ v)",
+                        "x' @ exp(x @ v)", "(x @ v) @ y", "z @ sin(x @ v)", "(x' * sin(x @ v)) @ x",
+                        "v @ b", "z @ (x * v)", "spd @ diag(v) @ spd"}) {
     expect_derivatives(e, "[p]", {3});
   }
-  for (const char* e : {"x @ v", "v' @ x'", "v' @ v", "v @ v'", "sum[*](exp(x @ v))", "x' @ tanh(x @ v)", "z @ (x @ v)", "b @ v'", "v' @ b",
-                        "sum[2,3](square(v' @ b))", "b @ (v' @ spd)", "sum[*,2](square(x @ v))", "sum[2](tanh(x @ v) * (x @ m))"}) {
+  for (const char* e :
+       {"x @ v", "v' @ x'", "v' @ v", "v @ v'", "sum[*](exp(x @ v))", "x' @ tanh(x @ v)",
+        "z @ (x @ v)", "b @ v'", "v' @ b", "sum[2,3](square(v' @ b))", "b @ (v' @ spd)",
+        "sum[*,2](square(x @ v))", "sum[2](tanh(x @ v) * (x @ m))"}) {
     expect_derivatives(e, "[p, q]", {3, 2});
   }
 }
 
 TEST(Diff, Structure) {
-  for (const char* e : {"v[2]", "v[2:3]", "v[1:2]", "v[:, new] * m", "x[:, 2] * v[3]", "(x * v)[:, 2]", "(x * v)[:, 1:2]", "(x * v)[:, 2:p]",
-                        "v[k]", "concat[1](v, exp(v), [1, 2])", "concat[2](v[1:1], x * v, y[:, new])", "concat[1](v[2:3][:, new], z * v[1:q][:, new])[2, :]",
-                        "[v[1], v[2]^2, 1]", "[y * v[1], y]", "[v, 2 * v, v^2]", "reshape(v[:, new] * m, q, p)", "reshape(b * v[:, new], p*q)",
-                        "reshape(b * v[:, new], q, p)[:, 2, :]", "reshape(outer(v, v), p*p)", "permute[2,1](outer(v, v))",
-                        "permute[3,1,2](b * v[:, new])[2, :, :]", "(x * v)'", "outer(v, sin(v))", "outer(x * v, x)", "outer(v, z')",
-                        "v[label]", "exp(v)[label] * y", "outer(v, v)[label]", "sum[*](square(v[label] - y))", "reshape(v, p, 1) * m",
+  for (const char* e : {"v[2]",
+                        "v[2:3]",
+                        "v[1:2]",
+                        "v[:, new] * m",
+                        "x[:, 2] * v[3]",
+                        "(x * v)[:, 2]",
+                        "(x * v)[:, 1:2]",
+                        "(x * v)[:, 2:p]",
+                        "v[k]",
+                        "concat[1](v, exp(v), [1, 2])",
+                        "concat[2](v[1:1], x * v, y[:, new])",
+                        "concat[1](v[2:3][:, new], z * v[1:q][:, new])[2, :]",
+                        "[v[1], v[2]^2, 1]",
+                        "[y * v[1], y]",
+                        "[v, 2 * v, v^2]",
+                        "reshape(v[:, new] * m, q, p)",
+                        "reshape(b * v[:, new], p*q)",
+                        "reshape(b * v[:, new], q, p)[:, 2, :]",
+                        "reshape(outer(v, v), p*p)",
+                        "permute[2,1](outer(v, v))",
+                        "permute[3,1,2](b * v[:, new])[2, :, :]",
+                        "(x * v)'",
+                        "outer(v, sin(v))",
+                        "outer(x * v, x)",
+                        "outer(v, z')",
+                        "v[label]",
+                        "exp(v)[label] * y",
+                        "outer(v, v)[label]",
+                        "sum[*](square(v[label] - y))",
+                        "reshape(v, p, 1) * m",
                         "reshape(z * v[1:q][:, new], 1, q)[1, :, :]"}) {
     expect_derivatives(e, "[p]", {3});
   }
@@ -169,29 +213,56 @@ TEST(Diff, Structure) {
 }
 
 TEST(Diff, ClientLocal) {
-  for (const char* e : {"clip_norm(x * v, 0.9)", "clip_norm(v, 0.9)", "clip_norm(v, 100)", "clip_norm(x @ v, 0.7)", "clip_norm(b * v[:, new], v[1])",
-                        "softmax[2](x * v)", "log_softmax[2](x * v)", "softmax[1](v)", "log_softmax[1](v)", "log_softmax[1](outer(v, v))",
-                        "softmax[1](v[1:q][:, new] * z)", "sum[*](log_softmax[2](x * v)[:, 2])", "sum[2](softmax[2](x * v) * x)",
-                        "one_hot(label, p) @ v", "zeros_like(v) + v", "sum[*](logsumexp[2](x * v) - (x @ v))"}) {
+  for (const char* e :
+       {"clip_norm(x * v, 0.9)", "clip_norm(v, 0.9)", "clip_norm(v, 100)", "clip_norm(x @ v, 0.7)",
+        "clip_norm(b * v[:, new], v[1])", "softmax[2](x * v)", "log_softmax[2](x * v)",
+        "softmax[1](v)", "log_softmax[1](v)", "log_softmax[1](outer(v, v))",
+        "softmax[1](v[1:q][:, new] * z)", "sum[*](log_softmax[2](x * v)[:, 2])",
+        "sum[2](softmax[2](x * v) * x)", "one_hot(label, p) @ v", "zeros_like(v) + v",
+        "sum[*](logsumexp[2](x * v) - (x @ v))"}) {
     expect_derivatives(e, "[p]", {3});
   }
 }
 
 TEST(Diff, SharedOnly) {
-  for (const char* e : {"full(v[1] * v[2], 2)", "linspace(v[1], v[2]^2, 4)", "cumsum[1](v^2)", "cumsum[2](outer(v, v))", "diag(v)", "diag(outer(v, v^2))",
-                        "trace_of(outer(v, v))", "solve(spd, v)", "solve(spd + diag(v), v)", "solve(spd + outer(v, v), outer(v, v^2))",
-                        "inv(spd + outer(v, v^2))", "det(spd + outer(v, v^2))", "logdet(spd + outer(v, v^2))", "cholesky(spd + outer(v, v))",
-                        "x @ solve(spd + diag(v), v)", "sum[*](exp(x @ solve(spd + diag(v), v)))", "x @ inv(spd + diag(v)) @ v", "sum(cholesky(spd + outer(v, v)))",
-                        "normal_cdf(v)", "normal_sf(v)", "normal_quantile(0.6 * v)", "t_cdf(v, 3.5)", "t_sf(v, 2)", "t_quantile(0.6 * v, 4)", "chi2_cdf(v, 3)",
-                        "chi2_sf(v, 5)", "f_cdf(v, 3, 6)", "f_sf(v, 2.5, 7)"}) {
+  for (const char* e : {"full(v[1] * v[2], 2)",
+                        "linspace(v[1], v[2]^2, 4)",
+                        "cumsum[1](v^2)",
+                        "cumsum[2](outer(v, v))",
+                        "diag(v)",
+                        "diag(outer(v, v^2))",
+                        "trace_of(outer(v, v))",
+                        "solve(spd, v)",
+                        "solve(spd + diag(v), v)",
+                        "solve(spd + outer(v, v), outer(v, v^2))",
+                        "inv(spd + outer(v, v^2))",
+                        "det(spd + outer(v, v^2))",
+                        "logdet(spd + outer(v, v^2))",
+                        "cholesky(spd + outer(v, v))",
+                        "x @ solve(spd + diag(v), v)",
+                        "sum[*](exp(x @ solve(spd + diag(v), v)))",
+                        "x @ inv(spd + diag(v)) @ v",
+                        "sum(cholesky(spd + outer(v, v)))",
+                        "normal_cdf(v)",
+                        "normal_sf(v)",
+                        "normal_quantile(0.6 * v)",
+                        "t_cdf(v, 3.5)",
+                        "t_sf(v, 2)",
+                        "t_quantile(0.6 * v, 4)",
+                        "chi2_cdf(v, 3)",
+                        "chi2_sf(v, 5)",
+                        "f_cdf(v, 3, 6)",
+                        "f_sf(v, 2.5, 7)"}) {
     expect_derivatives(e, "[p]", {3});
   }
 }
 
 // A per-record value that uses a fold of all records depends on all of them.
 TEST(Diff, FoldsInsidePerRecordValues) {
-  for (const char* e : {"x @ v - mean[*](x @ v)", "(x - mean[*](x * v)) @ v", "log_softmax[1](v)[1] * y", "square(x @ v) / sum[*](square(x @ v))",
-                        "exp(x @ v - logsumexp[*](x @ v))", "(x @ v) * norm[*](x * v)[2]", "x * (x' @ tanh(x @ v))"}) {
+  for (const char* e :
+       {"x @ v - mean[*](x @ v)", "(x - mean[*](x * v)) @ v", "log_softmax[1](v)[1] * y",
+        "square(x @ v) / sum[*](square(x @ v))", "exp(x @ v - logsumexp[*](x @ v))",
+        "(x @ v) * norm[*](x * v)[2]", "x * (x' @ tanh(x @ v))"}) {
     expect_derivatives(e, "[p]", {3});
   }
 }
@@ -210,7 +281,6 @@ TEST(Diff, Nested) {
   expect_near(outputs.at("again"), outputs.at("hs"), 1e-12, text);
 }
 
-
 // --- known formulas
 
 std::string printed(const std::string& text, const std::string& output) {
@@ -222,10 +292,15 @@ std::string printed(const std::string& text, const std::string& output) {
 }
 
 TEST(Diff, ReadsAsPeopleWriteIt) {
-  const std::string head = "input x : [*, p]\ninput y : [*]\ninput w : [p, q]\ninput t : [*, q]\ninput v : [p]\ninput s : []\n";
-  const auto of = [&](const std::string& e) { return printed(head + "output g = " + e + "\n", "g"); };
+  const std::string head =
+      "input x : [*, p]\ninput y : [*]\ninput w : [p, q]\ninput t : [*, q]\ninput v : [p]\ninput s "
+      ": []\n";
+  const auto of = [&](const std::string& e) {
+    return printed(head + "output g = " + e + "\n", "g");
+  };
   EXPECT_EQ(of("grad(sum[*](softplus(x @ v) - y * (x @ v)), v)"), "x' @ (sigmoid(x @ v) - y)");
-  EXPECT_EQ(of("hessian(sum[*](softplus(x @ v) - y * (x @ v)), v)"), "x' @ (x * (sigmoid(x @ v) * (1 - sigmoid(x @ v)))[:, new])");
+  EXPECT_EQ(of("hessian(sum[*](softplus(x @ v) - y * (x @ v)), v)"),
+            "x' @ (x * (sigmoid(x @ v) * (1 - sigmoid(x @ v)))[:, new])");
   EXPECT_EQ(of("grad(sum[*](square(y - x @ v)) / 2, v)"), "-(x' @ (y - x @ v))");
   EXPECT_EQ(of("hessian(sum[*](square(y - x @ v)) / 2, v)"), "x' @ x");
   EXPECT_EQ(of("grad(mean[*](square(y - x @ v)), v)"), "-2 / records(x) * (x' @ (y - x @ v))");
@@ -276,9 +351,12 @@ TEST(DiffCost, SoftmaxRegression) {
 
 TEST(DiffCost, TwoLayerNetwork) {
   const Cost cost = cost_of(
-      "input x : [*, p]\ninput y : [*]\nsize h = 8\ninput w1 : [p, h]\ninput b1 : [h]\ninput w2 : [h]\ninput b2 : []\n"
-      "let hidden = tanh(x @ w1 + b1)\nlet eta = hidden @ w2 + b2\nlet loss = mean[*](softplus(eta) - y * eta)\n"
-      "output loss\noutput g1 = grad(loss, w1)\noutput c1 = grad(loss, b1)\noutput g2 = grad(loss, w2)\noutput c2 = grad(loss, b2)\n",
+      "input x : [*, p]\ninput y : [*]\nsize h = 8\ninput w1 : [p, h]\ninput b1 : [h]\ninput w2 : "
+      "[h]\ninput b2 : []\n"
+      "let hidden = tanh(x @ w1 + b1)\nlet eta = hidden @ w2 + b2\nlet loss = "
+      "mean[*](softplus(eta) - y * eta)\n"
+      "output loss\noutput g1 = grad(loss, w1)\noutput c1 = grad(loss, b1)\noutput g2 = grad(loss, "
+      "w2)\noutput c2 = grad(loss, b2)\n",
       {{"p", 20}, {"h", 8}});
   EXPECT_EQ(cost.widest_cell, 20);  // x'; everything else has h numbers per record
   EXPECT_EQ(cost.message, 1 + 1 + 20 * 8 + 8 + 8 + 1);
@@ -290,9 +368,13 @@ TEST(DiffCost, TwoLayerNetwork) {
 
 // What a user writes as a fold of products is contracted in the same way.
 TEST(DiffCost, FoldsOfProducts) {
-  const std::string head = "input x : [*, p]\ninput t : [*, q]\ninput y : [*]\ninput w : [*]\ninput c : []\ninput v : [p]\n";
+  const std::string head =
+      "input x : [*, p]\ninput t : [*, q]\ninput y : [*]\ninput w : [*]\ninput c : []\ninput v : "
+      "[p]\n";
   const SizeValues sizes = {{"p", 30}, {"q", 20}};
-  const auto fold = [&](const std::string& e) { return cost_of(head + "output s = " + e + "\n", sizes); };
+  const auto fold = [&](const std::string& e) {
+    return cost_of(head + "output s = " + e + "\n", sizes);
+  };
   const auto form = [&](const std::string& e) {
     const Plan plan = make_plan(program_of(head + "output s = " + e + "\n"));
     return ir::print_expr(plan.program, plan.program.outputs[0].node);
@@ -312,7 +394,8 @@ TEST(DiffCost, FoldsOfProducts) {
   EXPECT_EQ(form("sum[*](ones_like(x))"), "full(records(x), p)");
   EXPECT_EQ(form("sum[*](sum[2](x * v))"), "sum[*](x @ v)");
   EXPECT_EQ(form("sum[*](sum[2](x * x))"), "sum[*](sum[2](x * x))");
-  for (const char* e : {"sum[*](w[:, new, new] * outer(x, t))", "sum[*,2](x * y[:, new])"}) EXPECT_LE(fold(e).widest_cell, 30) << e;
+  for (const char* e : {"sum[*](w[:, new, new] * outer(x, t))", "sum[*,2](x * y[:, new])"})
+    EXPECT_LE(fold(e).widest_cell, 30) << e;
 }
 
 // --- kinks, edges, zeros
@@ -362,8 +445,10 @@ TEST(Diff, PowersAtZero) {
 // Names are variables of their own, apart from equal values.
 TEST(Diff, EqualValuesAreDifferentVariables) {
   const auto outputs = run_everywhere(
-      "let a = 2\nlet b = 2\nlet c = a * b\noutput da = grad(a * b * 2 * c, a)\noutput db = grad(b^2, b)\n"
-      "let d = a * b\noutput dd = grad(square(d) + a * b, d)\nlet s = 2\noutput h = hessian(s^3, s)\n",
+      "let a = 2\nlet b = 2\nlet c = a * b\noutput da = grad(a * b * 2 * c, a)\noutput db = "
+      "grad(b^2, b)\n"
+      "let d = a * b\noutput dd = grad(square(d) + a * b, d)\nlet s = 2\noutput h = hessian(s^3, "
+      "s)\n",
       nobody());
   EXPECT_EQ(outputs.at("da").item(), 32);  // 2 a^2 b^2 ... d/da = 4 a b^2
   EXPECT_EQ(outputs.at("db").item(), 4);
@@ -373,11 +458,14 @@ TEST(Diff, EqualValuesAreDifferentVariables) {
 
 TEST(Diff, LoopsAndFunctions) {
   World w = world({3});
-  const std::string text = declarations("[p]") +
-                           "fn loss(x : [*, n], y : [*], b : [n]) = sum[*](square(y - tanh(x @ b)))\n"
-                           "fn step(x : [*, n], y : [*], b : [n]) {\n  let l = loss(x, y, b)\n  b - 0.05 * grad(l, b)\n}\n"
-                           "state beta = v\nrepeat 5 {\n  let l = loss(x, y, beta)\n  beta <- beta - 0.05 * grad(l, beta)\n}\n"
-                           "state other = v\nrepeat 5 {\n  other <- step(x, y, other)\n}\noutput beta\noutput other\n";
+  const std::string text =
+      declarations("[p]") +
+      "fn loss(x : [*, n], y : [*], b : [n]) = sum[*](square(y - tanh(x @ b)))\n"
+      "fn step(x : [*, n], y : [*], b : [n]) {\n  let l = loss(x, y, b)\n  b - 0.05 * grad(l, "
+      "b)\n}\n"
+      "state beta = v\nrepeat 5 {\n  let l = loss(x, y, beta)\n  beta <- beta - 0.05 * grad(l, "
+      "beta)\n}\n"
+      "state other = v\nrepeat 5 {\n  other <- step(x, y, other)\n}\noutput beta\noutput other\n";
   const auto outputs = run_everywhere(text, w);
   expect_near(outputs.at("other"), outputs.at("beta"), 1e-14, text);
 }
@@ -385,10 +473,12 @@ TEST(Diff, LoopsAndFunctions) {
 // thm:gradient-expressibility: the gradient of the sum is the sum of the gradients.
 TEST(Diff, PerRecordGradientsSumToTheGradient) {
   const World w = world({3});
-  for (const char* loss : {"softplus(x @ v) - y * (x @ v)", "square(y - x @ v)", "logsumexp[2](x * v)"}) {
+  for (const char* loss :
+       {"softplus(x @ v) - y * (x @ v)", "square(y - x @ v)", "logsumexp[2](x * v)"}) {
     const std::string text = declarations("[p]") + "let l = " + loss +
                              "\noutput a = grad(sum[*](l), v)\noutput c = sum[*](grad(l, v))\n"
-                             "let d = hessian(sum[*](l), v)\noutput d\noutput e = sum[*](hessian(l, v))\noutput t = d'\n";
+                             "let d = hessian(sum[*](l), v)\noutput d\noutput e = "
+                             "sum[*](hessian(l, v))\noutput t = d'\n";
     const auto outputs = run_everywhere(text, w);
     expect_near(outputs.at("a"), outputs.at("c"), 1e-12, text);
     expect_near(outputs.at("d"), outputs.at("e"), 1e-12, text);
@@ -400,7 +490,8 @@ TEST(Diff, NoRecordsAtAll) {
   World w = world({3});
   w.clients.erase(w.clients.begin());
   w.clients.pop_back();
-  const auto outputs = run_everywhere(declarations("[p]") + "output g = grad(sum[*](exp(x @ v)), v)\n", w);
+  const auto outputs =
+      run_everywhere(declarations("[p]") + "output g = grad(sum[*](exp(x @ v)), v)\n", w);
   for (const double value : outputs.at("g").data) EXPECT_EQ(value, 0);
 }
 
