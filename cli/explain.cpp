@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/load.h"
+#include "starfold/page/pages.h"
 #include "starfold/plan/explain.h"
 
 namespace starfold::cli {
@@ -27,7 +29,7 @@ int explain(const Arguments& arguments) {
   const SourceMap& sources = program->compilation.sources;
   if (!arguments.html.empty()) {
     std::ofstream out(arguments.html, std::ios::binary);
-    out << explain_html(plan, sources, arguments.file);
+    out << explain_html(plan, sources, std::filesystem::path(arguments.file).filename().string());
     out.flush();
     if (!out) {
       fmt::print(stderr, "error: {} cannot be written\n", arguments.html);

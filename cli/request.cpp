@@ -131,7 +131,8 @@ Study make_study(const RunArguments& arguments) {
   return study;
 }
 
-std::vector<Client> load_clients(const Study& study, const ir::Program& program) {
+std::vector<Client> load_clients(const Study& study, const ir::Program& program,
+                                 std::map<std::string, std::vector<std::string>>& columns) {
   TableLimits limits;
   limits.threads = study.threads > 0
                        ? study.threads
@@ -141,6 +142,7 @@ std::vector<Client> load_clients(const Study& study, const ir::Program& program)
   for (const StudyClient& client : study.clients)
     sources.push_back(open_source(program, client.name, client.data, tables));
   const ColumnPlan plan = plan_columns(program, sources, study.bindings, study.categoricals);
+  for (const auto& [input, bound] : plan) columns[input] = column_names(bound);
   std::vector<Client> clients;
   for (const DataSource& source : sources)
     clients.push_back(load_client(program, source, plan, study.missing));

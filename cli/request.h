@@ -1,6 +1,7 @@
 // What a run is asked to do: a study file, changed by options on the command line, or options alone.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ struct RunArguments {
 // StudyError when the study or an option is wrong: exit code 2.
 Study make_study(const RunArguments& arguments);
 
-// Reads the clients' data. RunError when that cannot be done.
-std::vector<Client> load_clients(const Study& study, const ir::Program& program);
+// Reads the clients' data and notes what the columns of each input are called. RunError when that
+// cannot be done.
+std::vector<Client> load_clients(const Study& study, const ir::Program& program,
+                                 std::map<std::string, std::vector<std::string>>& columns);
 
 }  // namespace starfold::cli

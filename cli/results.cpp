@@ -10,6 +10,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/data/npy.h"
+#include "starfold/page/pages.h"
 
 namespace starfold::cli {
 namespace {
@@ -101,9 +102,12 @@ nlohmann::json report_json(const RunReport& report) {
           {"rounds", report.rounds},                 {"clients", clients_json(report)}, {"seconds", report.seconds}};
 }
 
-std::string report_text(const RunReport& report) {
+std::string report_text(const RunReport& report, const CompiledProgram& program) {
   std::string text;
-  for (const auto& [name, tensor] : report.results.outputs) text += tensor_text(name, tensor);
+  for (const ir::Output& output : program.plan->program.outputs) {
+    const auto found = report.results.outputs.find(output.name);
+    if (found != report.results.outputs.end()) text += tensor_text(output.name, found->second);
+  }
   for (const auto& [name, values] : report.results.traces) {
     if (!values.empty()) text += fmt::format("trace {}: {} -> {} ({} values)\n", name, number_text(values.front()), number_text(values.back()), values.size());
   }
@@ -140,6 +144,7 @@ void write_results(const std::string& folder, const RunReport& report, const Com
     run["plan"] = program.hash;
     run["version"] = STARFOLD_VERSION;
     write_file(aside / "run.json", run.dump(2) + "\n");
+    write_file(aside / "report.html", report_html(report, program));
     if (exists) fs::remove_all(target);
     fs::rename(aside, target);
   } catch (const fs::filesystem_error& failure) {

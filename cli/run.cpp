@@ -72,15 +72,22 @@ RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const
                     const Arguments& arguments) {
   const ir::Program& typed = program->compilation.program;
   const Settings settings = study_settings(study, typed);
-  std::vector<Client> clients = load_clients(study, typed);
-  if (arguments.reference) return run_reference(*program, clients, settings);
+  std::map<std::string, std::vector<std::string>> columns;
+  std::vector<Client> clients = load_clients(study, typed, columns);
+  if (arguments.reference) {
+    RunReport report = run_reference(*program, clients, settings);
+    report.columns = std::move(columns);
+    return report;
+  }
   std::signal(SIGINT, on_interrupt);
   auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
   RunOptions options;
   options.threads = study.threads;
   options.stop = &stop_requested;
   options.watch = [line](const Progress& progress) { (*line)(progress); };
-  return run_local(program, std::move(clients), settings, options);
+  RunReport report = run_local(program, std::move(clients), settings, options);
+  report.columns = std::move(columns);
+  return report;
 }
 
 int run(const Arguments& arguments) {
@@ -93,7 +100,7 @@ int run(const Arguments& arguments) {
     check_study(study, program->compilation.program);
     const RunReport report = run_study(program, study, arguments);
     if (!study.out.empty()) write_results(study.out, report, *program);
-    fmt::print("{}", arguments.json ? report_json(report).dump() + "\n" : report_text(report));
+    fmt::print("{}", arguments.json ? report_json(report).dump() + "\n" : report_text(report, *program));
     return exit_done;
   } catch (const StudyError& error) {
     fmt::print(stderr, "error: {}\n", error.what());
@@ -126,7 +133,7 @@ void add_run(CLI::App& app, int& status) {
   command->add_option("--set", arguments->settings,
                       "ridge=0.1: a shared input or size; a number, a JSON array, or @file.npy");
   command->add_option("--out", arguments->out,
-                      "a folder for outputs.json, one .npy per output, and run.json");
+                      "a folder for outputs.json, one .npy per output, run.json and report.html");
   command->add_option("--memory", arguments->memory,
                       "512MB: how much of the records to keep in memory; larger tables are read "
                       "again in every round");

@@ -13,6 +13,7 @@
 #include "starfold/federation/node.h"          // Node: the client's side, without I/O
 #include "starfold/federation/program.h"       // compile_program: text to plan
 #include "starfold/ops/op.h"                   // Signature: the operations, and how to add your own
-#include "starfold/plan/explain.h"             // what leaves each client, as text, JSON, graph, page
+#include "starfold/page/pages.h"               // pages: what a program would send, what a run gave
+#include "starfold/plan/explain.h"             // what leaves each client, as text, JSON, graph
 #include "starfold/plan/plan.h"                // Plan: rounds of encode, merge, decode
 #include "starfold/runtime/reference.h"        // evaluate_reference: the definition

@@ -38,7 +38,7 @@ Value Checker::call(const ast::Expr& expr) {
     const bool fits = !expr.has_subscripts && expr.args.size() == fn->second.fn->params.size();
     // A module's function may have the name of an operation, since others call it by the module's
     // name; without that the name means the operation.
-    if (!operation || (fits && frame().module->name.empty())) {
+    if (!operation || (fits && !frame().module->library)) {
       return call_function(expr, *frame().module, fn->second);
     }
   }

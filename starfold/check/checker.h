@@ -60,6 +60,8 @@ struct Function {
 // A file of functions.
 struct Module {
   std::string name;  // empty for the program itself
+  // Functions only: others call them by the module's name, so they may be named like operations.
+  bool library = false;
   ast::File owned;   // the tree of an imported module; the program's stays with its caller
   const ast::File* file = nullptr;
   std::map<std::string, Function, std::less<>> functions;

@@ -58,7 +58,7 @@ void Checker::load_functions(Module& module) {
 }
 
 void Checker::load_function(Module& module, const ast::Fn& fn) {
-  if (module.name.empty()) check_reserved(fn.name);
+  if (!module.library) check_reserved(fn.name);
   Function function;
   function.fn = &fn;
   walk(fn, [&](const ast::Expr& expr) { add_variable(expr, function.variables); });
@@ -133,6 +133,7 @@ void Checker::load_import(Module& module, const ast::Import& import) {
   }
   auto imported = std::make_unique<Module>();
   imported->name = name;
+  imported->library = true;
   imported->owned =
       parse(sources_, sources_.add(found->first, std::move(found->second)), diagnostics_);
   imported->file = &imported->owned;
@@ -170,7 +171,7 @@ void Checker::find_recursion(Module& module) {
       }
       const ast::Expr* call = step.calls[step.next++];
       const auto callee = module.functions.find(call->text);
-      const bool operation = !module.name.empty() && options_.signature->find(call->text) != nullptr;
+      const bool operation = module.library && options_.signature->find(call->text) != nullptr;
       if (callee == module.functions.end() || operation) continue;
       Function* called = &callee->second;
       if (color[called] == 0) {

@@ -7,8 +7,8 @@
 namespace starfold {
 
 Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings, std::vector<std::string> clients,
-                         bool optimize)
-    : program_(std::move(program)), settings_(std::move(settings)), clients_(std::move(clients)) {
+                         bool optimize, const std::atomic<bool>* stop)
+    : program_(std::move(program)), settings_(std::move(settings)), stop_(stop), clients_(std::move(clients)) {
   if (clients_.empty()) throw RunError("a federation needs at least one client");
   sizes_ = bind_settings(program_->plan->program, settings_);
   answered_.resize(clients_.size());
@@ -82,7 +82,7 @@ void Coordinator::take(std::size_t client, StateMessage message) {
 void Coordinator::all_answered() {
   if (phase_ == Phase::greeting) {
     require_sizes(program_->plan->program, sizes_);
-    machine_.emplace(program_->plan, sizes_, settings_);
+    machine_.emplace(program_->plan, sizes_, settings_, stop_);
     phase_ = Phase::running;
   } else {
     machine_->absorb(merged_);

@@ -12,9 +12,10 @@ namespace starfold {
 
 class Coordinator {
  public:
-  // A compiled program without errors, and the clients by name. RunError when settings do not fit.
+  // A compiled program without errors, and the clients by name. RunError when settings do not fit,
+  // and later when `stop` is set from outside.
   Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings, std::vector<std::string> clients,
-              bool optimize = true);
+              bool optimize = true, const std::atomic<bool>* stop = nullptr);
 
   // What to send to every client now; empty when done.
   const Bytes& request() const { return request_; }
@@ -41,6 +42,7 @@ class Coordinator {
 
   std::shared_ptr<const CompiledProgram> program_;
   Settings settings_;
+  const std::atomic<bool>* stop_;
   std::vector<std::string> clients_;
   Phase phase_ = Phase::greeting;
   Bytes request_;

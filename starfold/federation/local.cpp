@@ -44,7 +44,7 @@ RunReport run_local(const std::shared_ptr<const CompiledProgram>& program, std::
     names.push_back(client.name);
     report.clients.push_back({client.name, reported_records(program->plan->program, client), 0, 0});
   }
-  Coordinator coordinator(program, settings, std::move(names), options.optimize);
+  Coordinator coordinator(program, settings, std::move(names), options.optimize, options.stop);
   ProgramCache cache(*options.signature);
   EngineOptions engine;
   engine.block_records = options.block_records;
@@ -54,12 +54,14 @@ RunReport run_local(const std::shared_ptr<const CompiledProgram>& program, std::
   nodes.reserve(clients.size());
   for (Client& client : clients) nodes.emplace_back(std::move(client), cache, engine);
 
+  report.round_runs.resize(static_cast<std::size_t>(program->plan->rounds));
   std::vector<Bytes> answers(nodes.size());
   bool greeting = true;
   while (!coordinator.done()) {
     if (options.stop != nullptr && *options.stop) throw RunError("the run was stopped");
     const Clock::time_point round_start = Clock::now();
     const Bytes& request = coordinator.request();
+    if (const Round* round = coordinator.round()) ++report.round_runs[static_cast<std::size_t>(round->number)];
     // While nodes start they share the compilation of the program, one after the other.
     parallel_for(nodes.size(), greeting ? 1 : threads, [&](std::size_t i) { answers[i] = nodes[i].handle(request); });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -74,6 +76,7 @@ RunReport run_local(const std::shared_ptr<const CompiledProgram>& program, std::
   }
   report.results = coordinator.results();
   report.rounds = coordinator.rounds_run();
+  report.sizes = coordinator.sizes();
   report.seconds = since(start);
   return report;
 }

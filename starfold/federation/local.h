@@ -39,6 +39,9 @@ struct RunReport {
   std::int64_t rounds = 0;
   std::vector<ClientReport> clients;
   double seconds = 0;
+  SizeValues sizes;                      // what the data and the settings made of the sizes
+  std::vector<std::int64_t> round_runs;  // by round of the plan: how often it ran
+  std::map<std::string, std::vector<std::string>> columns;  // names by input, where the caller knows them
 };
 
 // Runs a program without errors over clients. RunError when data, numerics or a client stop it.

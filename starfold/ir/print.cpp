@@ -11,7 +11,11 @@ namespace {
 std::string number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  return fmt::format("{}", value);
+  std::string text = fmt::format("{}", value);
+  // 1e-09 as people write it.
+  const std::size_t e = text.find('e');
+  if (e != std::string::npos && e + 3 < text.size() && text[e + 2] == '0') text.erase(e + 2, 1);
+  return text;
 }
 
 std::string constant(const Tensor& tensor) {
@@ -55,8 +59,7 @@ class Printer {
 
   std::string expr(NodeId id, int depth, bool top) const {
     const Node& node = program_.graph[id];
-    const auto named = program_.names.find(id);
-    if (!top && named != program_.names.end()) return named->second;
+    if (!top && goes_by_name(id)) return program_.names.at(id);
     switch (node.kind) {
       case Kind::constant: return constant(node.value);
       case Kind::size: return node.size.to_string();
@@ -71,9 +74,16 @@ class Printer {
   }
 
  private:
+  // A literal or zeros(p) may be the value of many names; to call it by one of them would mislead.
+  bool goes_by_name(NodeId id) const {
+    const Node& node = program_.graph[id];
+    const bool plain = (node.kind == Kind::constant && node.value.shape.empty()) || (node.kind == Kind::apply && node.args.empty());
+    return !plain && program_.names.count(id) != 0;
+  }
+
   std::string operand(NodeId id, int depth, int at_least) const {
     const std::string text = expr(id, depth, false);
-    const bool atom = program_.names.count(id) != 0 || precedence(program_.graph[id]) >= at_least;
+    const bool atom = goes_by_name(id) || precedence(program_.graph[id]) >= at_least;
     const bool negative = program_.graph[id].kind == Kind::constant && text[0] == '-';
     return atom && !(negative && at_least > 7) ? text : "(" + text + ")";
   }
@@ -81,7 +91,9 @@ class Printer {
   std::string axes(const Node& node) const {
     if (node.attrs.axes.empty() || node.op->axes == Op::Axes::none) return "";
     std::string text = "[";
-    const std::optional<std::size_t> star = program_.graph[node.args[0]].type().record_axis();
+    const Type& folded = program_.graph[node.args[0]].type();
+    const std::optional<std::size_t> star = folded.record_axis();
+    if (node.op->family == Family::aggregation && !star && node.attrs.axes.size() == folded.rank()) return "";
     for (const std::int64_t axis : node.attrs.axes) {
       if (text.size() > 1) text += ",";
       const bool is_star = star && static_cast<std::size_t>(axis) == *star && node.op->family == Family::aggregation;

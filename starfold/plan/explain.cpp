@@ -29,22 +29,6 @@ std::string lines_text(const std::vector<Line>& lines, std::size_t indent) {
   return text;
 }
 
-// What a loop does at the end of each iteration.
-std::vector<Line> loop_lines(const Plan& plan, ir::LoopId id) {
-  const ir::Loop& loop = plan.program.loops[id];
-  std::vector<Line> lines;
-  for (const ir::Carried& carried : loop.carried) {
-    const auto named = plan.program.names.find(carried.next);
-    const bool known = named != plan.program.names.end() && named->second != carried.name;
-    lines.push_back({carried.name + " <-", known ? named->second : ir::print_expr(plan.program, carried.next), carried.type.to_string()});
-  }
-  for (const ir::Trace& trace : plan.program.traces) {
-    if (trace.loop == id) lines.push_back({"trace " + trace.name, describe(plan, trace.node), "[]"});
-  }
-  if (loop.until != ir::no_node) lines.push_back({"until", ir::print_expr(plan.program, loop.until), "[]"});
-  return lines;
-}
-
 class TextWriter {
  public:
   explicit TextWriter(const Plan& plan) : plan_(plan) {}
@@ -155,6 +139,21 @@ std::vector<Line> named_lines(const Plan& plan, const std::vector<NodeId>& nodes
     if (name == plan.program.names.end() || kind == Kind::input || kind == Kind::loop_param || kind == Kind::loop_result) continue;
     lines.push_back(line_for(plan, id, name->second));
   }
+  return lines;
+}
+
+std::vector<Line> loop_lines(const Plan& plan, ir::LoopId id) {
+  const ir::Loop& loop = plan.program.loops[id];
+  std::vector<Line> lines;
+  for (const ir::Carried& carried : loop.carried) {
+    const auto named = plan.program.names.find(carried.next);
+    const bool known = named != plan.program.names.end() && named->second != carried.name;
+    lines.push_back({carried.name + " <-", known ? named->second : ir::print_expr(plan.program, carried.next), carried.type.to_string()});
+  }
+  for (const ir::Trace& trace : plan.program.traces) {
+    if (trace.loop == id) lines.push_back({"trace " + trace.name, describe(plan, trace.node), "[]"});
+  }
+  if (loop.until != ir::no_node) lines.push_back({"until", ir::print_expr(plan.program, loop.until), "[]"});
   return lines;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "starfold/base/source.h"
@@ -19,9 +20,10 @@ std::string explain_text(const Plan& plan);
 nlohmann::json explain_json(const Plan& plan, const SourceMap& sources);
 // A graph in the language of Graphviz.
 std::string explain_dot(const Plan& plan);
-// One self-contained page.
-std::string explain_html(const Plan& plan, const SourceMap& sources, const std::string& title);
 
+// How many numbers a client sends for one merged value, or in one round; nullopt when that is beyond all bounds.
+std::optional<Size> merge_numbers(const Plan& plan, const Merge& merge);
+std::optional<Size> message_size(const Plan& plan, const Round& round);
 // How many numbers a client sends in a round, as a polynomial in the sizes.
 std::string message_numbers(const Plan& plan, const Round& round);
 
@@ -33,6 +35,9 @@ struct Line {
 };
 // The named steps of a list of nodes, in order; what has no name appears inside the others.
 std::vector<Line> named_lines(const Plan& plan, const std::vector<ir::NodeId>& nodes);
+
+// What a loop does at the end of each iteration: new states, traces, the condition that ends it.
+std::vector<Line> loop_lines(const Plan& plan, ir::LoopId loop);
 
 // A merge in a few plain words: "added up", "the smallest", ...
 std::string plain_merge(Monoid monoid);

@@ -56,19 +56,28 @@ nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
   return rounds;
 }
 
-std::string message_numbers(const Plan& plan, const Round& round) {
+std::optional<Size> merge_numbers(const Plan& plan, const Merge& merge) {
+  std::optional<Size> count = Size(1);
+  for (const Dim& dim : plan.program.graph[merge.fold].type().dims) {
+    if (count) count = multiply(*count, dim.size);
+  }
+  // The algebraic folds send more than their result.
+  if (count && (merge.monoid == Monoid::moments || merge.monoid == Monoid::logsumexp)) count = multiply(*count, 2);
+  if (count && merge.monoid == Monoid::moments) count = add(*count, 1);
+  return count;
+}
+
+std::optional<Size> message_size(const Plan& plan, const Round& round) {
   std::optional<Size> total = Size(0);
   for (const Merge& merge : round.merges) {
-    std::optional<Size> count = Size(1);
-    for (const Dim& dim : plan.program.graph[merge.fold].type().dims) {
-      if (count) count = multiply(*count, dim.size);
-    }
-    if (!count) return "many";
-    // The algebraic folds send more than their result.
-    if (merge.monoid == Monoid::moments || merge.monoid == Monoid::logsumexp) count = multiply(*count, 2);
-    if (count && merge.monoid == Monoid::moments) count = add(*count, 1);
-    if (total && count) total = add(*total, *count);
+    const std::optional<Size> count = merge_numbers(plan, merge);
+    total = total && count ? add(*total, *count) : std::nullopt;
   }
+  return total;
+}
+
+std::string message_numbers(const Plan& plan, const Round& round) {
+  const std::optional<Size> total = message_size(plan, round);
   return total ? total->to_string() : "many";
 }
 

@@ -10,8 +10,13 @@ namespace starfold {
 using ir::Kind;
 using ir::NodeId;
 
-Machine::Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings)
-    : plan_(std::move(plan)), sizes_(std::move(sizes)), shared_(settings.shared), values_(plan_->program.graph.size()) {
+Machine::Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings,
+                 const std::atomic<bool>* stop)
+    : plan_(std::move(plan)),
+      sizes_(std::move(sizes)),
+      shared_(settings.shared),
+      values_(plan_->program.graph.size()),
+      stop_(stop) {
   results_.iterations.resize(plan_->program.loops.size());
   for (const ir::Trace& trace : plan_->program.traces) results_.traces[trace.name];
   frames_.push_back({&plan_->body});
@@ -82,6 +87,7 @@ bool Machine::end_block() {
     frames_.clear();
     return true;
   }
+  if (stop_ != nullptr && *stop_) throw RunError("the run was stopped");
   const ir::Loop& loop = plan_->program.loops[frame.loop];
   std::vector<Tensor>& states = loop_values_[frame.loop];
   for (std::size_t i = 0; i < states.size(); ++i) states[i] = value(loop.carried[i].next);

@@ -3,6 +3,7 @@
 // (prop:round-wise-shared-memory).
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "starfold/plan/plan.h"
@@ -13,8 +14,10 @@ namespace starfold {
 
 class Machine {
  public:
-  // `sizes` gives every size variable a value.
-  Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings);
+  // `sizes` gives every size variable a value. When `stop` is set from outside, the machine gives up
+  // at the end of an iteration with a RunError: loops of shared values alone meet no client who could.
+  Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings,
+          const std::atomic<bool>* stop = nullptr);
 
   // The round to run next; null when the program is done.
   const Round* round() const { return round_; }
@@ -57,6 +60,7 @@ class Machine {
   std::map<ir::LoopId, std::vector<Tensor>> loop_values_;
   std::vector<Frame> frames_;
   const Round* round_ = nullptr;
+  const std::atomic<bool>* stop_ = nullptr;
   Results results_;
 };
 

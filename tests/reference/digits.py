@@ -18,7 +18,8 @@ TRAIN = 1347
 x, y = load_digits(return_X_y=True)
 np.savez_compressed(HERE.parent / "data" / "digits.npz", x=x.astype(np.uint8), y=y.astype(np.uint8))
 
-# The network of examples/digits.fold, with the same start: Glorot's, from RandomState(0). Full batches, so that one iteration is one step.
+# The network of examples/digits.fold, with the same start: Glorot's, from RandomState(0).
+# Full batches, so that one iteration is one step.
 warnings.simplefilter("ignore")
 network = MLPClassifier((32, ), activation="tanh", solver="adam", learning_rate_init=0.01, batch_size=TRAIN, max_iter=200,
                         alpha=0, tol=0, n_iter_no_change=1000, random_state=0, shuffle=False)

@@ -13,7 +13,8 @@ warpbreaks_data <- with(warpbreaks, data.frame(breaks, woolB = as.integer(wool =
                                                tensionH = as.integer(tension == "H")))
 esoph_data <- with(esoph, data.frame(age = as.integer(agegp), alcohol = as.integer(alcgp), tobacco = as.integer(tobgp),
                                      rate = ncases / (ncases + ncontrols), trials = ncases + ncontrols))
-insects_data <- with(InsectSprays, data.frame(count, sapply(c(B = "B", C = "C", D = "D", E = "E", F = "F"), function(s) as.integer(spray == s))))
+sprays <- c(B = "B", C = "C", D = "D", E = "E", F = "F")
+insects_data <- with(InsectSprays, data.frame(count, sapply(sprays, function(s) as.integer(spray == s))))
 write_csv(infert_data, "infert")
 write_csv(mtcars_data, "mtcars")
 write_csv(warpbreaks_data, "warpbreaks")

@@ -1,0 +1,36 @@
+// Charts as inline SVG: they scale with the page, print, and follow its colours.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace starfold::page {
+
+struct Series {
+  std::string name;  // plain text
+  std::vector<double> values;
+};
+
+// Values over 1, 2, 3, ...; on a logarithmic scale where all are positive and span three powers of ten.
+std::string line_chart(std::string_view label, std::string_view x_label,
+                       const std::vector<Series>& series);
+
+// Names of rows, plain text; empty: 1, 2, 3, ...
+using Labels = std::vector<std::string>;
+
+// One row per value, with an interval where `lower` and `upper` are given (both of the same length).
+std::string dot_chart(std::string_view label, const Labels& rows, std::span<const double> values,
+                      std::span<const double> lower = {}, std::span<const double> upper = {});
+
+// Bars that stand on zero.
+std::string bar_chart(std::string_view label, std::span<const double> values);
+
+// A square of coloured cells: warm above zero, cool below. `limit` is the value of the full colour;
+// without one it is the largest magnitude.
+std::string heat_map(std::string_view label, const Labels& rows, std::size_t size,
+                     std::span<const double> values, std::optional<double> limit = {});
+
+}  // namespace starfold::page

@@ -1,0 +1,211 @@
+#include <fmt/format.h>
+
+#include "starfold/page/html.h"
+#include "starfold/page/listing.h"
+#include "starfold/page/pages.h"
+#include "starfold/page/picture.h"
+#include "starfold/page/words.h"
+#include "starfold/plan/explain.h"
+
+namespace starfold {
+namespace {
+
+using namespace page;
+
+std::vector<std::string> output_names(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const ir::Output& output : plan.program.outputs) names.push_back(code(output.name));
+  return names;
+}
+
+std::vector<std::string> federated_inputs(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const ir::Input& input : plan.program.inputs) {
+    if (input.type.federated()) names.push_back(code(input.name));
+  }
+  return names;
+}
+
+// All numbers a client sends in a run, at most.
+std::optional<Size> total_numbers(const Plan& plan, const std::vector<Place>& places) {
+  std::optional<Size> total = Size(0);
+  for (const Place& place : places) {
+    const std::optional<Size> runs = most_runs(plan, place);
+    const std::optional<Size> size = message_size(plan, *place.round);
+    const std::optional<Size> product = runs && size ? multiply(*runs, *size) : std::nullopt;
+    total = total && product ? add(*total, *product) : std::nullopt;
+  }
+  return total;
+}
+
+std::string lead(const Plan& plan) {
+  const std::vector<std::string> inputs = federated_inputs(plan);
+  std::string text =
+      fmt::format("<p class=\"lead\">This program computes {} ", listed_some(output_names(plan)));
+  if (inputs.empty()) return text + "from shared values only. It reads no records.</p>\n";
+  return text + fmt::format(
+                    "from the records {} of all clients, as if they were in one place. The records "
+                    "themselves stay where they are.</p>\n",
+                    listed_some(inputs));
+}
+
+std::string messages_sentence(const Plan& plan, const std::vector<Place>& places) {
+  if (places.empty()) return "<b>Nothing is sent.</b> The program folds no records.";
+  const std::size_t count = places.size();
+  std::string text = count == 1 ? "<b>One kind of message leaves a client.</b> It is sent "
+                                : fmt::format("<b>{} kinds of message leave a client.</b> ", count);
+  for (std::size_t i = 0; i < count && count <= 4; ++i) {
+    const std::string size = numbers(message_size(plan, *places[i].round));
+    if (count == 1) {
+      text += fmt::format("{} and holds {}. ", how_often(plan, places[i]), size);
+    } else {
+      text += fmt::format("{}{}, sent {}{} ",
+                          i == 0   ? "The first holds "
+                          : i == 1 ? "the second "
+                          : i == 2 ? "the third "
+                                   : "the fourth ",
+                          size, how_often(plan, places[i]), i + 1 == count ? "." : ";");
+    }
+  }
+  const std::optional<Size> total = total_numbers(plan, places);
+  if (total && (count > 1 || !places.front().loops.empty()))
+    text += fmt::format("In a whole run that makes at most {} per client.", numbers(total));
+  return text;
+}
+
+// The same in figures, and what the letters in them stand for.
+std::string figures(const Plan& plan, const std::vector<Place>& places) {
+  std::string html = "<dl class=\"figures\"><div><dt>records sent</dt><dd>0</dd></div>";
+  html += fmt::format("<div><dt>{} of message</dt><dd>{}</dd></div>",
+                      places.size() == 1 ? "kind" : "kinds", places.size());
+  const std::optional<Size> total = total_numbers(plan, places);
+  if (total)
+    html += fmt::format(
+        "<div><dt>numbers sent by a client in a whole run, at most</dt><dd>{}</dd></div>",
+        formula(total->to_string()));
+  for (const ir::SizeVariable& size : plan.program.sizes) {
+    html += fmt::format("<div class=\"letter\"><dt>{}</dt><dd>{}</dd></div>",
+                        size_meaning(plan.program, size), formula(size.name));
+  }
+  return html + "</dl>";
+}
+
+std::string in_short(const Plan& plan, const std::vector<Place>& places) {
+  std::string html = "<ul class=\"points\">\n";
+  if (!federated_inputs(plan).empty()) {
+    html +=
+        "<li><b>Records stay.</b> Whatever has one entry per record is marked with a star, and "
+        "nothing so marked can be sent; the program "
+        "was checked for that before this page was made. <a href=\"#stays\">The list</a></li>\n";
+  }
+  html += "<li>" + messages_sentence(plan, places) +
+          (places.empty() ? "" : " <a href=\"#leaves\">Every value</a>") + "</li>\n";
+  if (!places.empty()) {
+    html +=
+        "<li><b>More records do not mean more data sent.</b> The size of a message is fixed by the "
+        "program; a client with ten records sends as "
+        "many numbers as one with ten million.</li>\n"
+        "<li><b>What is sent are summaries, not anonymous data.</b> Each number is folded from all "
+        "records of a client. Where a client has "
+        "very few records, a summary can still reveal them: the sum over one record is that "
+        "record. The server sees each client's message "
+        "before it merges them.</li>\n";
+  }
+  return "<div class=\"glance\">" + html + "</ul>\n" + figures(plan, places) + "</div>\n";
+}
+
+std::string leaves(const Plan& plan, const SourceMap& sources, const std::vector<Place>& places) {
+  if (places.empty()) return "<p>Nothing: the program folds no records.</p>\n";
+  std::vector<std::vector<Cell>> sent;
+  std::vector<std::vector<Cell>> received;
+  for (const Place& place : places) {
+    const std::string round =
+        fmt::format("<a href=\"#round-{0}\">{0}</a>", place.round->number + 1);
+    for (const Merge& merge : place.round->merges) {
+      const ir::Node& node = plan.program.graph[merge.fold];
+      const std::optional<Size> count = merge_numbers(plan, merge);
+      sent.push_back(
+          {{round, true},
+           {code(describe_fold(plan, merge.fold))},
+           {type_tag(node.type())},
+           {fmt::format("{} <span class=\"monoid\">{}</span>", escape(plain_merge(merge.monoid)),
+                        escape(to_string(merge.monoid)))},
+           {count ? formula(count->to_string()) : "many", true},
+           {how_often(plan, place)},
+           {line_link(sources, node.span), true}});
+    }
+    for (const ir::NodeId id : place.round->receives) {
+      const Type& type = plan.program.graph[id].type();
+      received.push_back({{round, true},
+                          {code(describe(plan, id))},
+                          {type_tag(type)},
+                          {amount(type)},
+                          {how_often(plan, place)}});
+    }
+  }
+  std::string html =
+      "<p>This is the complete list. Every row is folded over all records of the client before it "
+      "is sent, and then merged with "
+      "the same value from the other clients.</p>\n";
+  html += table("What leaves each client",
+                {{"Round", true},
+                 {"Value"},
+                 {"Shape"},
+                 {"Merged over clients"},
+                 {"Numbers", true},
+                 {"How often"},
+                 {"Line", true}},
+                sent);
+  html += "<h3>What the server sends to every client</h3>\n";
+  if (received.empty()) return html + "<p>No values, only the request to start a round.</p>\n";
+  return html + table("What the server sends",
+                      {{"Round", true}, {"Value"}, {"Shape"}, {"In words"}, {"How often"}},
+                      received);
+}
+
+std::string stays(const Plan& plan, const SourceMap& sources) {
+  std::vector<std::vector<Cell>> rows;
+  for (const ir::NameType& name : plan.program.name_types) {
+    if (!name.type.federated()) continue;
+    bool input = false;
+    for (const ir::Input& declared : plan.program.inputs)
+      input = input || declared.name == name.name;
+    rows.push_back({{code(name.name)},
+                    {type_tag(name.type)},
+                    {amount(name.type)},
+                    {input ? "the client's data" : "computed on the client"},
+                    {line_link(sources, name.span), true}});
+  }
+  if (rows.empty()) return "<p>The program has no value with an entry per record.</p>\n";
+  return "<p>These values have one entry per record, and so has everything computed from them "
+         "record by record. The language has no way to send, "
+         "output or look up one of their entries.</p>\n" +
+         table("What never leaves a client",
+               {{"Name"}, {"Type"}, {"In words"}, {"What it is"}, {"Line", true}}, rows);
+}
+
+}  // namespace
+
+std::string explain_html(const Plan& plan, const SourceMap& sources, const std::string& title) {
+  const std::vector<Place> places = places_of(plan);
+  Document document;
+  document.kind = "what this program sends";
+  document.title = title;
+  document.lead = lead(plan);
+  document.sections.push_back({"short", "In short", in_short(plan, places)});
+  document.sections.push_back({"rounds", "How it runs", rounds_picture(plan)});
+  document.sections.push_back({"leaves", "What leaves each client", leaves(plan, sources, places)});
+  document.sections.push_back({"stays", "What never leaves", stays(plan, sources)});
+  document.sections.push_back({"program", "The program",
+                               "<p>Marked: the expressions that fold records, and so the only ones "
+                               "from which something leaves a client.</p>\n" +
+                                   listing(plan, sources)});
+  document.sections.push_back({"names", "Names and types", names_table(plan, sources)});
+  document.footer = fmt::format(
+      "<p>Plan <code class=\"hash\">{}</code>. Server and clients refuse to work together unless "
+      "both arrive at this plan from the program's text.</p>",
+      plan_hash(plan));
+  return page::document(document);
+}
+
+}  // namespace starfold

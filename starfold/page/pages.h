@@ -1,0 +1,19 @@
+// Pages for people: what a program would send, and what a run gave. Each is one HTML file that needs
+// neither network nor scripts.
+#pragma once
+
+#include <string>
+
+#include "starfold/base/source.h"
+#include "starfold/federation/local.h"
+#include "starfold/plan/plan.h"
+
+namespace starfold {
+
+// The page of `explain --html`: for someone who must decide whether a program may run.
+std::string explain_html(const Plan& plan, const SourceMap& sources, const std::string& title);
+
+// The report of a run: its results, how it converged, and what each client sent.
+std::string report_html(const RunReport& report, const CompiledProgram& program);
+
+}  // namespace starfold

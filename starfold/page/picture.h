@@ -1,0 +1,32 @@
+// The paper's picture (fig:shared-state-factorization), drawn for one plan: in each round local
+// inputs, local encoders, the merge into shared state and the shared-only decoder; loops as frames
+// around what they repeat.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "starfold/plan/plan.h"
+
+namespace starfold::page {
+
+struct PictureClient {
+  std::string name;
+  std::int64_t records = 0;
+};
+
+// What is known after a run; before it, the picture shows clients 1, 2, ..., m and symbolic sizes.
+struct PictureFacts {
+  std::vector<PictureClient> clients;
+  SizeValues sizes;
+  std::vector<std::int64_t> runs;        // by round number: how often it ran
+  std::vector<std::int64_t> iterations;  // by loop
+};
+
+std::string rounds_picture(const Plan& plan, const PictureFacts& facts = {});
+
+// The first sentences about a round.
+std::string round_sentence(const Plan& plan, const Step& step, const SizeValues& sizes);
+
+}  // namespace starfold::page

@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "starfold/page/chart.h"
+#include "starfold/page/html.h"
+#include "starfold/page/listing.h"
+#include "starfold/page/number.h"
+#include "starfold/page/pages.h"
+#include "starfold/page/picture.h"
+#include "starfold/page/results.h"
+#include "starfold/page/words.h"
+#include "starfold/plan/explain.h"
+
+namespace starfold {
+namespace {
+
+using namespace page;
+
+// Whether clients and server exchanged anything: not so when the reference was evaluated.
+bool federated(const RunReport& report, const Plan& plan) {
+  return report.rounds > 0 || plan.rounds == 0;
+}
+
+std::string plural(std::int64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", grouped(count), count == 1 ? one : many);
+}
+
+std::int64_t all_records(const RunReport& report) {
+  std::int64_t records = 0;
+  for (const ClientReport& client : report.clients) records += client.records;
+  return records;
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  if (bytes < 10'000) return grouped(static_cast<std::int64_t>(bytes)) + " bytes";
+  if (bytes < 10'000'000) return fmt::format("{:.3g} kB", static_cast<double>(bytes) / 1e3);
+  return fmt::format("{:.3g} MB", static_cast<double>(bytes) / 1e6);
+}
+
+std::string lead(const RunReport& report, const Plan& plan) {
+  std::string text =
+      fmt::format("<p class=\"lead\">{} with {} took part. ",
+                  plural(static_cast<std::int64_t>(report.clients.size()), "client", "clients"),
+                  plural(all_records(report), "record", "records"));
+  if (!federated(report, plan))
+    return text +
+           "The program was evaluated on the pooled records, for comparison: nothing was sent and "
+           "merged.</p>\n";
+  return text + fmt::format("They sent summaries in {}; no record left its client.</p>\n",
+                            plural(report.rounds, "round", "rounds"));
+}
+
+std::string tile(const std::string& title, const std::string& value) {
+  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", title, value);
+}
+
+std::string figures(const RunReport& report, const Plan& plan) {
+  std::string html = "<dl class=\"tiles facts\">" +
+                     tile("clients", grouped(static_cast<std::int64_t>(report.clients.size()))) +
+                     tile("records", grouped(all_records(report)));
+  if (federated(report, plan)) {
+    std::uint64_t most = 0;
+    for (const ClientReport& client : report.clients) most = std::max(most, client.bytes_sent);
+    html += tile("rounds", grouped(report.rounds)) +
+            tile("sent by a client, at most", bytes_text(most));
+  }
+  return html +
+         tile("time", report.seconds < 0.001 ? "under 1 ms"
+                      : report.seconds < 1   ? fmt::format("{:.0f} ms", report.seconds * 1e3)
+                                             : fmt::format("{:.3g} s", report.seconds)) +
+         "</dl>\n";
+}
+
+std::string trace_html(const std::string& name, const std::vector<double>& values) {
+  if (values.empty()) return "";
+  const std::string svg = line_chart("progress of " + name, "iteration", {{name, values}});
+  std::string html = fmt::format("<article class=\"trace\" data-trace=\"{}\"><h3>{}</h3>\n",
+                                 escape(name), code(name));
+  if (!svg.empty()) html += "<figure>" + svg + "</figure>";
+  html += fmt::format("<p class=\"note\">{} \u2192 {} in {}</p>\n", shown(values.front()),
+                      shown(values.back()),
+                      plural(static_cast<std::int64_t>(values.size()), "iteration", "iterations"));
+  constexpr std::size_t most = 200;
+  const NumberFormat format = format_for(values);
+  std::vector<std::vector<Cell>> rows;
+  for (std::size_t i = 0; i < std::min(values.size(), most); ++i) {
+    rows.push_back({{fmt::format("<span class=\"index\">{}</span>", i + 1), true},
+                    {datum(values[i], format, name, i), true}});
+  }
+  html += fmt::format("<details><summary>Values</summary>{}</details>",
+                      table(name, {{"", true}, {code(name), true}}, rows));
+  return html + "</article>\n";
+}
+
+std::string traces(const RunReport& report, const Plan& plan) {
+  std::string html = "<div class=\"traces\">\n";
+  std::vector<std::string> done;
+  for (const ir::Trace& trace : plan.program.traces) {
+    const auto found = report.results.traces.find(trace.name);
+    if (found == report.results.traces.end() ||
+        std::find(done.begin(), done.end(), trace.name) != done.end())
+      continue;
+    done.push_back(trace.name);
+    html += trace_html(trace.name, found->second);
+  }
+  return html + "</div>\n";
+}
+
+// A number with a bar that compares it with the largest of its column.
+std::string measured(double value, double largest, const std::string& text) {
+  return fmt::format("{}<span class=\"measure\" style=\"width:{:.1f}%\"></span>", text,
+                     largest > 0 ? 100 * value / largest : 0);
+}
+
+std::string clients_table(const RunReport& report, bool federated) {
+  constexpr std::size_t most = 100;
+  double records = 0;
+  double sent = 0;
+  for (const ClientReport& client : report.clients) {
+    records = std::max(records, static_cast<double>(client.records));
+    sent = std::max(sent, static_cast<double>(client.bytes_sent));
+  }
+  std::vector<std::vector<Cell>> rows;
+  for (std::size_t i = 0; i < std::min(most, report.clients.size()); ++i) {
+    const ClientReport& client = report.clients[i];
+    std::vector<Cell> row = {
+        {escape(client.name)},
+        {measured(static_cast<double>(client.records), records, grouped(client.records)), true}};
+    if (federated) {
+      row.push_back({measured(static_cast<double>(client.bytes_sent), sent,
+                              grouped(static_cast<std::int64_t>(client.bytes_sent))),
+                     true});
+      row.push_back({grouped(static_cast<std::int64_t>(client.bytes_received)), true});
+    }
+    rows.push_back(std::move(row));
+  }
+  std::vector<Cell> head = {{"Client"}, {"Records", true}};
+  if (federated) head.insert(head.end(), {{"Bytes sent", true}, {"Bytes received", true}});
+  std::string html = table("Clients", head, rows);
+  if (report.clients.size() > most)
+    html += fmt::format(
+        "<p class=\"note\">The first {} of {} clients; all of them are in run.json.</p>\n", most,
+        report.clients.size());
+  return html;
+}
+
+std::string sent(const RunReport& report, const Plan& plan, const SourceMap& sources) {
+  const bool exchanged = federated(report, plan);
+  std::string html = exchanged ? "<p>Every client sends the same kinds of summary, so messages are "
+                                 "equally long however many records a client has. Bytes include "
+                                 "the greeting and the envelope of each message.</p>\n"
+                               : "";
+  html = "<div class=\"clientlist\">" + html + clients_table(report, exchanged) + "</div>";
+  if (!exchanged || plan.rounds == 0) return html;
+  std::vector<std::vector<Cell>> rows;
+  for (const Place& place : places_of(plan)) {
+    const auto number = static_cast<std::size_t>(place.round->number);
+    const std::int64_t runs = number < report.round_runs.size() ? report.round_runs[number] : 0;
+    for (const Merge& merge : place.round->merges) {
+      const ir::Node& node = plan.program.graph[merge.fold];
+      const std::optional<Size> count = merge_numbers(plan, merge);
+      const std::int64_t numbers = count ? count->evaluate(report.sizes).value_or(0) : 0;
+      rows.push_back({{fmt::format("<a href=\"#round-{0}\">{0}</a>", number + 1), true},
+                      {code(describe_fold(plan, merge.fold))},
+                      {type_tag(node.type())},
+                      {escape(plain_merge(merge.monoid))},
+                      {amount(node.type(), report.sizes)},
+                      {grouped(8 * numbers), true},
+                      {grouped(runs), true},
+                      {line_link(sources, node.span), true}});
+    }
+  }
+  return html + "<h3>In each message</h3>\n" +
+         table("What was in each message",
+               {{"Round", true},
+                {"Value"},
+                {"Shape"},
+                {"Merged over clients"},
+                {"In words"},
+                {"Bytes", true},
+                {"Times", true},
+                {"Line", true}},
+               rows);
+}
+
+PictureFacts facts_of(const RunReport& report) {
+  PictureFacts facts;
+  for (const ClientReport& client : report.clients)
+    facts.clients.push_back({client.name, client.records});
+  facts.sizes = report.sizes;
+  facts.runs = report.round_runs;
+  if (report.rounds > 0) facts.iterations = report.results.iterations;
+  return facts;
+}
+
+}  // namespace
+
+std::string report_html(const RunReport& report, const CompiledProgram& program) {
+  const Plan& plan = *program.plan;
+  const SourceMap& sources = program.compilation.sources;
+  const std::string& path = program.text.name;
+  Document document;
+  document.kind = "report of a run";
+  document.title = path.substr(path.find_last_of('/') + 1);
+  document.lead = lead(report, plan) + figures(report, plan);
+  document.sections.push_back({"results", "Results",
+                               results_html(plan, sources, report.results.outputs,
+                                            axis_names(plan.program, report.columns))});
+  const std::string progress = traces(report, plan);
+  if (progress.find("<article") != std::string::npos)
+    document.sections.push_back({"progress", "Progress", progress});
+  document.sections.push_back({"sent", "What each client sent", sent(report, plan, sources)});
+  document.sections.push_back({"rounds", "How it ran", rounds_picture(plan, facts_of(report))});
+  document.sections.push_back({"program", "The program",
+                               "<p>Marked: the expressions that fold records, and so the only ones "
+                               "from which something leaves a client.</p>\n" +
+                                   listing(plan, sources) + "<h3>Names and types</h3>\n" +
+                                   names_table(plan, sources, report.sizes)});
+  document.footer = fmt::format(
+      "<p>Numbers on this page are rounded; each carries its exact value, as in outputs.json, and "
+      "shows it under the pointer.</p><p>Plan <code class=\"hash\">{}</code></p>",
+      program.hash);
+  return page::document(document);
+}
+
+}  // namespace starfold

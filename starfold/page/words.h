@@ -1,0 +1,35 @@
+// A plan in plain words. All results are HTML.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "starfold/plan/plan.h"
+
+namespace starfold::page {
+
+// A round and the loops it runs in, outermost first.
+struct Place {
+  const Round* round = nullptr;
+  std::vector<ir::LoopId> loops;
+};
+std::vector<Place> places_of(const Plan& plan);
+
+// The largest number of iterations of a loop, when it is a number or a size.
+std::optional<Size> most_iterations(const Plan& plan, ir::LoopId loop);
+// How often a round runs at most; nullopt when that is a value of the run.
+std::optional<Size> most_runs(const Plan& plan, const Place& place);
+
+// "1 number", "p² numbers"; with sizes known, "16 numbers".
+std::string numbers(const std::optional<Size>& count, const SizeValues& sizes = {});
+// "one number", "p numbers", "p × q numbers per record".
+std::string amount(const Type& type, const SizeValues& sizes = {});
+// "once", "up to 25 times".
+std::string how_often(const Plan& plan, const Place& place);
+// The first few of many, then how many are left; items are HTML.
+std::string listed_some(const std::vector<std::string>& items, std::size_t most = 6);
+// What a size variable stands for: "the number of columns of x".
+std::string size_meaning(const ir::Program& program, const ir::SizeVariable& size);
+
+}  // namespace starfold::page
