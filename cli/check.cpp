@@ -26,13 +26,16 @@ nlohmann::ordered_json check_json(const CompiledProgram& program) {
   const Compilation& compilation = program.compilation;
   nlohmann::ordered_json types = nlohmann::ordered_json::array();
   for (const ir::NameType& name : compilation.program.name_types) {
-    types.push_back({{"name", name.name}, {"type", name.type.to_string()}, {"line", line_of(compilation, name.span)}});
+    types.push_back({{"name", name.name},
+                     {"type", name.type.to_string()},
+                     {"line", line_of(compilation, name.span)}});
   }
   nlohmann::ordered_json object;
   object["ok"] = compilation.ok();
   object["diagnostics"] = render_json(compilation.diagnostics, compilation.sources);
   object["types"] = std::move(types);
-  object["rounds"] = program.plan ? exposure_json(*program.plan, compilation.sources) : nlohmann::json::array();
+  object["rounds"] =
+      program.plan ? exposure_json(*program.plan, compilation.sources) : nlohmann::json::array();
   return object;
 }
 
@@ -45,7 +48,8 @@ std::string types_text(const Compilation& compilation) {
   };
   std::vector<Row> rows = {{"name", "type", "line"}};
   for (const ir::NameType& name : compilation.program.name_types) {
-    rows.push_back({name.name, name.type.to_string(), std::to_string(line_of(compilation, name.span))});
+    rows.push_back(
+        {name.name, name.type.to_string(), std::to_string(line_of(compilation, name.span))});
   }
   std::size_t name_width = 0;
   std::size_t type_width = 0;
@@ -55,7 +59,8 @@ std::string types_text(const Compilation& compilation) {
   }
   std::string text;
   for (const Row& row : rows) {
-    text += fmt::format("{:<{}}  {:<{}}  {}\n", row.name, name_width, row.type, type_width, row.line);
+    text +=
+        fmt::format("{:<{}}  {:<{}}  {}\n", row.name, name_width, row.type, type_width, row.line);
   }
   return rows.size() == 1 ? "" : text;
 }
@@ -70,10 +75,12 @@ int check(const Arguments& arguments) {
   const Compilation& compilation = program->compilation;
   print_diagnostics(compilation.diagnostics, compilation.sources);
   if (arguments.json) {
-    fmt::print("{}\n", check_json(*program).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n",
+               check_json(*program).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else if (program->plan) {
     const std::string types = types_text(compilation);
-    fmt::print("{}{}{}", types, types.empty() ? "" : "\n", exposure_text(*program->plan, compilation.sources));
+    fmt::print("{}{}{}", types, types.empty() ? "" : "\n",
+               exposure_text(*program->plan, compilation.sources));
   }
   return compilation.ok() ? exit_done : exit_refused;
 }
@@ -82,9 +89,15 @@ int check(const Arguments& arguments) {
 
 void add_check(CLI::App& app, int& status) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("check", "show the type of every name, and what would leave each client");
-  command->add_option("FILE", arguments->file, "the program: a file, - for standard input, or the name of a library program")->required()->type_name("");
-  command->add_flag("--base", arguments->base, "also reject what lies outside the paper's base signature");
+  CLI::App* command =
+      app.add_subcommand("check", "show the type of every name, and what would leave each client");
+  command
+      ->add_option("FILE", arguments->file,
+                   "the program: a file, - for standard input, or the name of a library program")
+      ->required()
+      ->type_name("");
+  command->add_flag("--base", arguments->base,
+                    "also reject what lies outside the paper's base signature");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &status] { status = check(*arguments); });
 }

@@ -22,7 +22,8 @@ struct Arguments {
 };
 
 int explain(const Arguments& arguments) {
-  const std::shared_ptr<const CompiledProgram> program = load_program(arguments.file, arguments.json);
+  const std::shared_ptr<const CompiledProgram> program =
+      load_program(arguments.file, arguments.json);
   if (!program) return exit_usage;
   if (!program->plan) return exit_refused;
   const Plan& plan = *program->plan;
@@ -49,11 +50,13 @@ int explain(const Arguments& arguments) {
 
 void add_explain(CLI::App& app, int& status) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("explain", "show the encoders, merges and decoders of each round");
+  CLI::App* command =
+      app.add_subcommand("explain", "show the encoders, merges and decoders of each round");
   command->add_option("FILE", arguments->file, "a program")->required();
   CLI::Option* json = command->add_flag("--json", arguments->json, "print one JSON object");
   CLI::Option* dot = command->add_flag("--dot", arguments->dot, "print a graph for Graphviz");
-  CLI::Option* html = command->add_option("--html", arguments->html, "write one self-contained page to this file");
+  CLI::Option* html =
+      command->add_option("--html", arguments->html, "write one self-contained page to this file");
   json->excludes(dot)->excludes(html);
   dot->excludes(html);
   command->callback([arguments, &status] { status = explain(*arguments); });

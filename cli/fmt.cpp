@@ -53,7 +53,8 @@ void add_fmt(CLI::App& app, int& status) {
                    "programs to rewrite; - reads standard input and writes standard output")
       ->required()
       ->type_name("");
-  command->add_flag("--check", arguments->check, "rewrite nothing; exit with 1 when a file is laid out differently");
+  command->add_flag("--check", arguments->check,
+                    "rewrite nothing; exit with 1 when a file is laid out differently");
   command->callback([arguments, &status] {
     for (const std::string& file : arguments->files) {
       status = std::max(status, format_file(file, arguments->check));

@@ -28,7 +28,9 @@ int list() {
     const std::string_view name = program ? file.name.substr(library_programs.size()) : file.name;
     (program ? programs : modules) += fmt::format("  {:<14} {}\n", name, purpose(file.text));
   }
-  fmt::print("programs, run as `starfold run NAME --client ...`:\n{}\nmodules, used as `import NAME`:\n{}", programs, modules);
+  fmt::print(
+      "programs, run as `starfold run NAME --client ...`:\n{}\nmodules, used as `import NAME`:\n{}",
+      programs, modules);
   return exit_done;
 }
 

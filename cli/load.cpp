@@ -21,7 +21,8 @@ namespace starfold::cli {
 namespace {
 
 void print_file_error(const std::string& path, const char* what, const std::string& why) {
-  fmt::print(stderr, "error: {} cannot be {}: {}\n", path.empty() ? "''" : printable(path), what, why);
+  fmt::print(stderr, "error: {} cannot be {}: {}\n", path.empty() ? "''" : printable(path), what,
+             why);
 }
 
 std::string reason(int error) { return error == EISDIR ? "it is a folder" : std::strerror(error); }
@@ -75,8 +76,9 @@ bool replace_text(const std::string& path, std::string_view text) {
   }
   std::string fresh = target.string() + ".XXXXXX";
   const File file{::mkstemp(fresh.data())};
-  if (file.number >= 0 && write_all(file.number, text) && ::fchmod(file.number, before.st_mode & 07777U) == 0 &&
-      ::fsync(file.number) == 0 && ::rename(fresh.c_str(), target.c_str()) == 0) {
+  if (file.number >= 0 && write_all(file.number, text) &&
+      ::fchmod(file.number, before.st_mode & 07777U) == 0 && ::fsync(file.number) == 0 &&
+      ::rename(fresh.c_str(), target.c_str()) == 0) {
     return true;
   }
   print_file_error(path, "written", reason(errno));
@@ -108,11 +110,13 @@ std::shared_ptr<const CompiledProgram> load_program(const std::string& file, boo
   if (!named) return nullptr;
   ProgramOptions options;
   options.load = modules_beside(file);
-  std::shared_ptr<const CompiledProgram> program = compile_program({named->name, std::move(named->text), {}}, options);
+  std::shared_ptr<const CompiledProgram> program =
+      compile_program({named->name, std::move(named->text), {}}, options);
   const Compilation& compilation = program->compilation;
   print_diagnostics(compilation.diagnostics, compilation.sources);
   if (json && !compilation.ok()) {
-    const nlohmann::json object = {{"ok", false}, {"diagnostics", render_json(compilation.diagnostics, compilation.sources)}};
+    const nlohmann::json object = {
+        {"ok", false}, {"diagnostics", render_json(compilation.diagnostics, compilation.sources)}};
     fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
   return program;
@@ -124,10 +128,12 @@ void print_run_error(const RunError& error, const SourceMap& sources, bool json)
   if (error.where()) {
     const Source& source = sources[error.where()->file];
     const Position at = source.position(error.where()->begin);
-    fmt::print(stderr, "  --> {}:{}:{}\n   |\n{:>2} | {}\n   |\n", source.name(), at.line, at.column, at.line, source.line(at.line));
+    fmt::print(stderr, "  --> {}:{}:{}\n   |\n{:>2} | {}\n   |\n", source.name(), at.line,
+               at.column, at.line, source.line(at.line));
     object["line"] = at.line;
   }
-  if (json) fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (json)
+    fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace starfold::cli

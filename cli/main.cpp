@@ -10,7 +10,8 @@ namespace {
 
 int run(int argc, char** argv) {
   using namespace starfold::cli;
-  CLI::App app("Write as if all records were in one place; see and limit what leaves each client.", "starfold");
+  CLI::App app("Write as if all records were in one place; see and limit what leaves each client.",
+               "starfold");
   app.set_version_flag("--version", "starfold " STARFOLD_VERSION, "show the version");
   app.set_help_flag("-h,--help", "show this help");
   app.failure_message(CLI::FailureMessage::simple);
@@ -50,7 +51,8 @@ int main(int argc, char** argv) {
   } catch (const std::system_error& error) {
     fmt::print(stderr, "error: {}\n", error.what());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "error: this is a mistake in Starfold, please report it: {}\n", error.what());
+    fmt::print(stderr, "error: this is a mistake in Starfold, please report it: {}\n",
+               error.what());
   }
   return starfold::cli::exit_failed;
 }

@@ -145,8 +145,8 @@ int ops(const Arguments& arguments) {
     return exit_usage;
   }
   fmt::print("{}", arguments.json       ? as_json(rows).dump() + "\n"
-        : arguments.markdown ? as_markdown(rows)
-                             : as_text(rows));
+                   : arguments.markdown ? as_markdown(rows)
+                                        : as_text(rows));
   return exit_done;
 }
 
@@ -154,10 +154,12 @@ int ops(const Arguments& arguments) {
 
 void add_ops(CLI::App& app, int& status) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("ops", "list the operations of the language with their types");
+  CLI::App* command =
+      app.add_subcommand("ops", "list the operations of the language with their types");
   command->add_option("NAME", arguments->name, "only the operation of this name")->type_name("");
   CLI::Option* json = command->add_flag("--json", arguments->json, "print one JSON object");
-  command->add_flag("--markdown", arguments->markdown, "print the page docs/operations.md")->excludes(json);
+  command->add_flag("--markdown", arguments->markdown, "print the page docs/operations.md")
+      ->excludes(json);
   command->callback([arguments, &status] { status = ops(*arguments); });
 }
 

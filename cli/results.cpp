@@ -24,7 +24,8 @@ std::string number_text(double value) {
 }
 
 // One row of numbers, right-aligned under each other.
-std::string matrix_text(const Tensor& tensor, std::size_t offset, std::int64_t rows, std::int64_t columns) {
+std::string matrix_text(const Tensor& tensor, std::size_t offset, std::int64_t rows,
+                        std::int64_t columns) {
   std::size_t width = 0;
   for (std::int64_t i = 0; i < rows * columns; ++i) {
     width = std::max(width, number_text(tensor.data[offset + static_cast<std::size_t>(i)]).size());
@@ -33,7 +34,9 @@ std::string matrix_text(const Tensor& tensor, std::size_t offset, std::int64_t r
   for (std::int64_t r = 0; r < rows; ++r) {
     text += "   ";
     for (std::int64_t c = 0; c < columns; ++c) {
-      text += fmt::format(" {:>{}}", number_text(tensor.data[offset + static_cast<std::size_t>(r * columns + c)]), width + 1);
+      text += fmt::format(
+          " {:>{}}", number_text(tensor.data[offset + static_cast<std::size_t>(r * columns + c)]),
+          width + 1);
     }
     text += "\n";
   }
@@ -44,7 +47,8 @@ std::string tensor_text(const std::string& name, const Tensor& tensor) {
   constexpr std::int64_t most = 400;  // larger ones are better read from a file
   if (tensor.shape.empty()) return fmt::format("{} = {}\n", name, number_text(tensor.item()));
   std::string shape;
-  for (const std::int64_t extent : tensor.shape) shape += (shape.empty() ? "" : " x ") + std::to_string(extent);
+  for (const std::int64_t extent : tensor.shape)
+    shape += (shape.empty() ? "" : " x ") + std::to_string(extent);
   std::string text = fmt::format("{} [{}]\n", name, shape);
   if (tensor.count() > most) return text + "    (large; use --out or --json)\n";
   if (tensor.rank() == 1) return text + matrix_text(tensor, 0, tensor.shape[0], 1);
@@ -98,8 +102,9 @@ nlohmann::json report_json(const RunReport& report) {
     traces[name] = nlohmann::json::array();
     for (const double value : values) traces[name].push_back(number_json(value));
   }
-  return {{"outputs", outputs_json(report.results)}, {"traces", std::move(traces)},    {"iterations", report.results.iterations},
-          {"rounds", report.rounds},                 {"clients", clients_json(report)}, {"seconds", report.seconds}};
+  return {{"outputs", outputs_json(report.results)}, {"traces", std::move(traces)},
+          {"iterations", report.results.iterations}, {"rounds", report.rounds},
+          {"clients", clients_json(report)},         {"seconds", report.seconds}};
 }
 
 std::string report_text(const RunReport& report, const CompiledProgram& program) {
@@ -109,35 +114,43 @@ std::string report_text(const RunReport& report, const CompiledProgram& program)
     if (found != report.results.outputs.end()) text += tensor_text(output.name, found->second);
   }
   for (const auto& [name, values] : report.results.traces) {
-    if (!values.empty()) text += fmt::format("trace {}: {} -> {} ({} values)\n", name, number_text(values.front()), number_text(values.back()), values.size());
+    if (!values.empty())
+      text += fmt::format("trace {}: {} -> {} ({} values)\n", name, number_text(values.front()),
+                          number_text(values.back()), values.size());
   }
   std::string iterations;
-  for (const std::int64_t count : report.results.iterations) iterations += fmt::format("{}{}", iterations.empty() ? "" : ", ", count);
+  for (const std::int64_t count : report.results.iterations)
+    iterations += fmt::format("{}{}", iterations.empty() ? "" : ", ", count);
   std::int64_t records = 0;
   std::uint64_t most = 0;
   for (const ClientReport& client : report.clients) {
     records += client.records;
     most = std::max(most, client.bytes_sent);
   }
-  text += fmt::format("\n{} {}{}, {} {} with {} records, at most {} bytes sent by a client, {:.3g} s\n", report.rounds,
-                      report.rounds == 1 ? "round" : "rounds",
-                      iterations.empty() ? "" : fmt::format(" ({} iterations)", iterations), report.clients.size(),
-                      report.clients.size() == 1 ? "client" : "clients", records, most, report.seconds);
+  text += fmt::format(
+      "\n{} {}{}, {} {} with {} records, at most {} bytes sent by a client, {:.3g} s\n",
+      report.rounds, report.rounds == 1 ? "round" : "rounds",
+      iterations.empty() ? "" : fmt::format(" ({} iterations)", iterations), report.clients.size(),
+      report.clients.size() == 1 ? "client" : "clients", records, most, report.seconds);
   return text;
 }
 
-void write_results(const std::string& folder, const RunReport& report, const CompiledProgram& program) {
+void write_results(const std::string& folder, const RunReport& report,
+                   const CompiledProgram& program) {
   const fs::path target = fs::path(folder).lexically_normal();
   std::error_code error;
   const bool exists = fs::exists(target, error);
-  if (exists && (!fs::is_directory(target, error) || (!fs::is_empty(target, error) && !fs::exists(target / "run.json", error)))) {
-    throw RunError(fmt::format("{} exists and holds something other than earlier results; choose another folder", folder));
+  if (exists && (!fs::is_directory(target, error) ||
+                 (!fs::is_empty(target, error) && !fs::exists(target / "run.json", error)))) {
+    throw RunError(fmt::format(
+        "{} exists and holds something other than earlier results; choose another folder", folder));
   }
   const fs::path aside = target.string() + fmt::format(".partial-{}", getpid());
   try {
     fs::create_directories(aside);
     write_file(aside / "outputs.json", outputs_json(report.results).dump(2) + "\n");
-    for (const auto& [name, tensor] : report.results.outputs) write_file(aside / (name + ".npy"), format_npy(tensor));
+    for (const auto& [name, tensor] : report.results.outputs)
+      write_file(aside / (name + ".npy"), format_npy(tensor));
     nlohmann::json run = report_json(report);
     run.erase("outputs");
     run["program"] = program.text.name;

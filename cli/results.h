@@ -17,6 +17,7 @@ std::string report_text(const RunReport& report, const CompiledProgram& program)
 
 // Writes outputs.json, one .npy per output, run.json and report.html into a new folder, all or
 // nothing: they are written aside and moved into place. RunError when that cannot be done.
-void write_results(const std::string& folder, const RunReport& report, const CompiledProgram& program);
+void write_results(const std::string& folder, const RunReport& report,
+                   const CompiledProgram& program);
 
 }  // namespace starfold::cli

@@ -100,7 +100,8 @@ int run(const Arguments& arguments) {
     check_study(study, program->compilation.program);
     const RunReport report = run_study(program, study, arguments);
     if (!study.out.empty()) write_results(study.out, report, *program);
-    fmt::print("{}", arguments.json ? report_json(report).dump() + "\n" : report_text(report, *program));
+    fmt::print("{}",
+               arguments.json ? report_json(report).dump() + "\n" : report_text(report, *program));
     return exit_done;
   } catch (const StudyError& error) {
     fmt::print(stderr, "error: {}\n", error.what());

@@ -33,7 +33,8 @@ void check_diagnostics(const Compilation& compiled) {
   require(error == !compiled.ok());
   // One shown stands for all; a hundred would take most of the time.
   if (!items.empty()) require(!render_text(items[items.size() / 2], compiled.sources).empty());
-  if (items.size() < 4) require(!render_json(compiled.diagnostics, compiled.sources).dump().empty());
+  if (items.size() < 4)
+    require(!render_json(compiled.diagnostics, compiled.sources).dump().empty());
 }
 
 }  // namespace
@@ -46,9 +47,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.base = size % 4 == 3;
   options.load = [&](std::string_view name) -> std::optional<std::pair<std::string, std::string>> {
     if (cut == std::string_view::npos || name.size() > 2) return std::nullopt;
-    return std::make_pair(std::string(name) + ".fold", std::string(text.substr(cut + separator.size())));
+    return std::make_pair(std::string(name) + ".fold",
+                          std::string(text.substr(cut + separator.size())));
   };
-  const auto program = compile_program({"fuzz.fold", std::string(text.substr(0, cut)), {}}, options);
+  const auto program =
+      compile_program({"fuzz.fold", std::string(text.substr(0, cut)), {}}, options);
   check_diagnostics(program->compilation);
   require((program->plan != nullptr) == program->compilation.ok());
   return 0;

@@ -36,9 +36,11 @@ ir::Program Checker::run(const ast::File& file) {
   // The program's own functions live in a module without a name.
   Module program_module;
   program_module.file = &file;
-  program_module.library = std::all_of(file.items.begin(), file.items.end(), [](const ast::Stmt& stmt) {
-    return std::holds_alternative<ast::Fn>(stmt.node) || std::holds_alternative<ast::Import>(stmt.node);
-  });
+  program_module.library =
+      std::all_of(file.items.begin(), file.items.end(), [](const ast::Stmt& stmt) {
+        return std::holds_alternative<ast::Fn>(stmt.node) ||
+               std::holds_alternative<ast::Import>(stmt.node);
+      });
   Names variables;
   walk(file.items, [&](const ast::Expr& expr) { add_variable(expr, variables); });
   frames_.emplace_back().module = &program_module;

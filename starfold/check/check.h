@@ -15,7 +15,8 @@
 namespace starfold {
 
 // The name to show and the text of a module, or nullopt when there is none.
-using ModuleLoader = std::function<std::optional<std::pair<std::string, std::string>>(std::string_view module)>;
+using ModuleLoader =
+    std::function<std::optional<std::pair<std::string, std::string>>(std::string_view module)>;
 
 struct CheckOptions {
   bool base = false;  // also reject what lies outside the paper's base signature
@@ -24,6 +25,7 @@ struct CheckOptions {
 };
 
 // The typed program. Mistakes are reported; with errors the result holds what could be typed.
-ir::Program check(SourceMap& sources, const ast::File& file, const CheckOptions& options, Diagnostics& diagnostics);
+ir::Program check(SourceMap& sources, const ast::File& file, const CheckOptions& options,
+                  Diagnostics& diagnostics);
 
 }  // namespace starfold

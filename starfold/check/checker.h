@@ -54,7 +54,7 @@ struct Function {
     std::size_t axis;
   };
   std::vector<Unknown> solution;  // which axis tells each of its sizes, in this order
-  Names variables;           // the names it differentiates by
+  Names variables;                // the names it differentiates by
 };
 
 // A file of functions.
@@ -62,7 +62,7 @@ struct Module {
   std::string name;  // empty for the program itself
   // Functions only: others call them by the module's name, so they may be named like operations.
   bool library = false;
-  ast::File owned;   // the tree of an imported module; the program's stays with its caller
+  ast::File owned;  // the tree of an imported module; the program's stays with its caller
   const ast::File* file = nullptr;
   std::map<std::string, Function, std::less<>> functions;
   std::map<std::string, Module*, std::less<>> imports;  // null after a reported mistake
@@ -232,7 +232,7 @@ class Checker {
   std::size_t inlined_calls_ = 0;
   std::size_t inlined_expressions_ = 0;
   std::size_t searched_ = 0;  // nodes looked at for warnings
-  bool outgrown_ = false;  // a limit was reported
+  bool outgrown_ = false;     // a limit was reported
 };
 
 }  // namespace starfold

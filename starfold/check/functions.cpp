@@ -10,7 +10,8 @@ namespace starfold {
 namespace {
 
 // Finds the one unknown variable of a pattern such as 2*p + 1 from the size it stands for here.
-void solve_pattern(const Size& pattern, const std::string& unknown, const Size& actual, Sizes& sizes) {
+void solve_pattern(const Size& pattern, const std::string& unknown, const Size& actual,
+                   Sizes& sizes) {
   const std::optional<Size> factor = pattern.linear_factor(unknown);
   const std::optional<Size> part = multiply(*factor, Size::variable(unknown));
   const std::optional<Size> rest = part ? subtract(pattern, *part) : std::nullopt;

@@ -298,14 +298,16 @@ void Checker::find_solution(Function& function) {
   }
   Names known;
   std::vector<std::size_t> pending(axes.size());
-  for (std::size_t i = 0; i < axes.size(); ++i) pending[i] = axes.size() - 1 - i;  // the first on top
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    pending[i] = axes.size() - 1 - i;  // the first on top
   while (!pending.empty()) {
     Axis& at = axes[pending.back()];
     pending.pop_back();
     std::erase_if(at.unknown, [&](const std::string& name) { return known.count(name) != 0; });
     if (at.unknown.size() != 1) continue;
     const std::string name = at.unknown[0];
-    const std::optional<Size> factor = function.params[at.param].dims[at.axis].size.linear_factor(name);
+    const std::optional<Size> factor =
+        function.params[at.param].dims[at.axis].size.linear_factor(name);
     if (!factor || !divide(*factor, *factor)) continue;
     known.insert(name);
     function.solution.push_back({name, at.param, at.axis});
@@ -316,14 +318,15 @@ void Checker::find_solution(Function& function) {
     std::erase_if(at.unknown, [&](const std::string& name) { return known.count(name) != 0; });
     if (at.unknown.empty()) continue;
     const std::string& name = at.unknown[0];
-    report({Code::UnsolvedSize,
-            fmt::format("a call of `{}` would not tell the size `{}`", function.fn->name.text, name),
-            {function.fn->params[at.param].type.dims[at.axis].span,
-             at.unknown.size() == 1 ? fmt::format("`{}` cannot be found from this", name)
-                                    : "more than one unknown size"},
-            {},
-            "a function's sizes are found from its arguments, one at a time",
-            fmt::format("add a parameter with an axis of size `{}`", name)});
+    report(
+        {Code::UnsolvedSize,
+         fmt::format("a call of `{}` would not tell the size `{}`", function.fn->name.text, name),
+         {function.fn->params[at.param].type.dims[at.axis].span,
+          at.unknown.size() == 1 ? fmt::format("`{}` cannot be found from this", name)
+                                 : "more than one unknown size"},
+         {},
+         "a function's sizes are found from its arguments, one at a time",
+         fmt::format("add a parameter with an axis of size `{}`", name)});
     return;
   }
 }

@@ -1,6 +1,8 @@
 // Scopes: what a name stands for, and what is said when it stands for nothing.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "starfold/base/suggest.h"
 #include "starfold/check/checker.h"
 
@@ -97,9 +99,11 @@ ir::NodeId Checker::bind_variable(ir::NodeId node, const ast::Name& name) {
   return node;
 }
 
-// Whether a name was lost with a statement that could not be read.
+// Whether a name was lost with a statement that could not be read, or was itself reported.
 bool Checker::is_lost(std::string_view name) const {
-  return frame().module->file->lost.count(name) != 0;
+  const bool letters =
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x80; });
+  return !letters || frame().module->file->lost.count(name) != 0;
 }
 
 std::vector<std::string> Checker::visible_names() const {

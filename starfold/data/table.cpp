@@ -259,17 +259,18 @@ std::unique_ptr<TableFormat> open_query(const Database& database, const TableLoc
 void rename_columns(std::vector<ColumnInfo>& columns,
                     const std::map<std::string, std::string>& names) {
   std::vector<ColumnInfo> renamed = columns;
-  for (const auto& [name, old] : names) {
+  for (const auto& [name, before] : names) {
+    const std::string& old = before;  // clang captures no structured binding
     const auto found = std::find_if(columns.begin(), columns.end(),
                                     [&](const ColumnInfo& c) { return c.name == old; });
     if (found == columns.end())
       throw RunError(fmt::format("it has no column {} that could be called {}", old, name));
     renamed[static_cast<std::size_t>(found - columns.begin())].name = name;
   }
-  for (const auto& [name, old] : names) {
+  for (const auto& entry : names) {
     if (std::count_if(renamed.begin(), renamed.end(),
-                      [&](const ColumnInfo& c) { return c.name == name; }) > 1) {
-      throw RunError(fmt::format("two columns would be called {}", name));
+                      [&](const ColumnInfo& c) { return c.name == entry.first; }) > 1) {
+      throw RunError(fmt::format("two columns would be called {}", entry.first));
     }
   }
   columns = std::move(renamed);

@@ -11,7 +11,8 @@ namespace starfold {
 // The diagnostic with its source line, the exact span underlined, reason and help.
 std::string render_text(const Diagnostic& diagnostic, const SourceMap& sources, bool color = false);
 // All diagnostics, one after the other.
-std::string render_text(const Diagnostics& diagnostics, const SourceMap& sources, bool color = false);
+std::string render_text(const Diagnostics& diagnostics, const SourceMap& sources,
+                        bool color = false);
 // The array `diagnostics` of `check --json`.
 nlohmann::json render_json(const Diagnostics& diagnostics, const SourceMap& sources);
 

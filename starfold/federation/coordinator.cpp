@@ -2,13 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "starfold/base/error.h"
 
 namespace starfold {
 
-Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings, std::vector<std::string> clients,
-                         bool optimize, const std::atomic<bool>* stop)
-    : program_(std::move(program)), settings_(std::move(settings)), stop_(stop), clients_(std::move(clients)) {
+Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings,
+                         std::vector<std::string> clients, bool optimize,
+                         const std::atomic<bool>* stop)
+    : program_(std::move(program)),
+      settings_(std::move(settings)),
+      stop_(stop),
+      clients_(std::move(clients)) {
   if (clients_.empty()) throw RunError("a federation needs at least one client");
   sizes_ = bind_settings(program_->plan->program, settings_);
   answered_.resize(clients_.size());
@@ -16,7 +22,8 @@ Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Setting
 }
 
 void Coordinator::reject(std::size_t client, const std::string& reason) const {
-  throw RunError(fmt::format("the answer of client {} cannot be used: {}", clients_[client], reason));
+  throw RunError(
+      fmt::format("the answer of client {} cannot be used: {}", clients_[client], reason));
 }
 
 void Coordinator::absorb(std::size_t client, std::string_view answer) {
@@ -44,14 +51,22 @@ void Coordinator::absorb(std::size_t client, std::string_view answer) {
 
 void Coordinator::greet(std::size_t client, const HelloMessage& message) {
   if (message.plan_hash != program_->hash) reject(client, "it arrived at another plan");
+  // All of it is looked at before any of it is believed.
   for (const auto& [name, value] : message.sizes) {
-    const auto [known, fresh] = sizes_.emplace(name, value);
-    if (fresh) size_from_[name] = clients_[client];
-    if (known->second == value) continue;
+    const auto& declared = program_->plan->program.sizes;
+    const bool known = std::any_of(declared.begin(), declared.end(),
+                                   [&](const ir::SizeVariable& size) { return size.name == name; });
+    if (!known) reject(client, fmt::format("the program has no size named {}", name));
+    if (value < 1) reject(client, fmt::format("its size {} is not positive", name));
+    const auto found = sizes_.find(name);
+    if (found == sizes_.end() || found->second == value) continue;
     const auto from = size_from_.find(name);
     throw RunError(fmt::format("clients disagree on the size {}: {} has {}, {} has {}", name,
-                               from == size_from_.end() ? "the server" : "client " + from->second, known->second,
-                               "client " + clients_[client], value));
+                               from == size_from_.end() ? "the server" : "client " + from->second,
+                               found->second, "client " + clients_[client], value));
+  }
+  for (const auto& [name, value] : message.sizes) {
+    if (sizes_.emplace(name, value).second) size_from_[name] = clients_[client];
   }
 }
 
@@ -59,11 +74,16 @@ void Coordinator::take(std::size_t client, StateMessage message) {
   if (message.plan_hash != program_->hash) reject(client, "it belongs to another program");
   if (message.sequence != sequence_) reject(client, "it answers another request");
   const Round& round = *machine_->round();
-  if (message.round != static_cast<std::uint32_t>(round.number)) reject(client, "it belongs to another round");
-  if (message.states.size() != round.merges.size()) reject(client, "it has the wrong number of values");
+  if (message.round != static_cast<std::uint32_t>(round.number))
+    reject(client, "it belongs to another round");
+  if (message.states.size() != round.merges.size())
+    reject(client, "it has the wrong number of values");
   for (std::size_t i = 0; i < round.merges.size(); ++i) {
-    const std::string wrong = invalid_state(round.merges[i].monoid, message.states[i], machine_->fold_shape(round.merges[i]));
-    if (!wrong.empty()) reject(client, fmt::format("{}: {}", describe_fold(*program_->plan, round.merges[i].fold), wrong));
+    const std::string wrong = invalid_state(round.merges[i].monoid, message.states[i],
+                                            machine_->fold_shape(round.merges[i]));
+    if (!wrong.empty())
+      reject(client,
+             fmt::format("{}: {}", describe_fold(*program_->plan, round.merges[i].fold), wrong));
   }
   waiting_[client] = std::move(message.states);
   // Merge as far as the order of clients allows, and let go of what was merged.
@@ -72,7 +92,8 @@ void Coordinator::take(std::size_t client, StateMessage message) {
     if (merged_.empty()) {
       merged_ = std::move(states);
     } else {
-      for (std::size_t i = 0; i < merged_.size(); ++i) merge(round.merges[i].monoid, merged_[i], states[i]);
+      for (std::size_t i = 0; i < merged_.size(); ++i)
+        merge(round.merges[i].monoid, merged_[i], states[i]);
     }
     states.clear();
     ++merged_clients_;
@@ -82,6 +103,7 @@ void Coordinator::take(std::size_t client, StateMessage message) {
 void Coordinator::all_answered() {
   if (phase_ == Phase::greeting) {
     require_sizes(program_->plan->program, sizes_);
+    require_shapes(program_->plan->program, settings_, sizes_);
     machine_.emplace(program_->plan, sizes_, settings_, stop_);
     phase_ = Phase::running;
   } else {

@@ -14,8 +14,9 @@ class Coordinator {
  public:
   // A compiled program without errors, and the clients by name. RunError when settings do not fit,
   // and later when `stop` is set from outside.
-  Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings, std::vector<std::string> clients,
-              bool optimize = true, const std::atomic<bool>* stop = nullptr);
+  Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings,
+              std::vector<std::string> clients, bool optimize = true,
+              const std::atomic<bool>* stop = nullptr);
 
   // What to send to every client now; empty when done.
   const Bytes& request() const { return request_; }

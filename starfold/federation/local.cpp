@@ -11,7 +11,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // Runs body(i) for i in [0, count) on a few threads; the order of calls is not fixed, so each must
 // touch only what belongs to i.
@@ -34,10 +36,13 @@ std::int64_t reported_records(const ir::Program& program, const Client& client) 
 
 }  // namespace
 
-RunReport run_local(const std::shared_ptr<const CompiledProgram>& program, std::vector<Client> clients, const Settings& settings,
+RunReport run_local(const std::shared_ptr<const CompiledProgram>& program,
+                    std::vector<Client> clients, const Settings& settings,
                     const RunOptions& options) {
   const Clock::time_point start = Clock::now();
-  const int threads = options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads = options.threads > 0
+                          ? options.threads
+                          : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   RunReport report;
   std::vector<std::string> names;
   for (const Client& client : clients) {
@@ -49,7 +54,8 @@ RunReport run_local(const std::shared_ptr<const CompiledProgram>& program, std::
   EngineOptions engine;
   engine.block_records = options.block_records;
   // Few clients share their threads among blocks; many are spread over the threads themselves.
-  engine.threads = std::max(1, threads / static_cast<int>(std::max<std::size_t>(1, clients.size())));
+  engine.threads =
+      std::max(1, threads / static_cast<int>(std::max<std::size_t>(1, clients.size())));
   std::vector<Node> nodes;
   nodes.reserve(clients.size());
   for (Client& client : clients) nodes.emplace_back(std::move(client), cache, engine);
@@ -61,16 +67,19 @@ RunReport run_local(const std::shared_ptr<const CompiledProgram>& program, std::
     if (options.stop != nullptr && *options.stop) throw RunError("the run was stopped");
     const Clock::time_point round_start = Clock::now();
     const Bytes& request = coordinator.request();
-    if (const Round* round = coordinator.round()) ++report.round_runs[static_cast<std::size_t>(round->number)];
+    if (const Round* round = coordinator.round())
+      ++report.round_runs[static_cast<std::size_t>(round->number)];
     // While nodes start they share the compilation of the program, one after the other.
-    parallel_for(nodes.size(), greeting ? 1 : threads, [&](std::size_t i) { answers[i] = nodes[i].handle(request); });
+    parallel_for(nodes.size(), greeting ? 1 : threads,
+                 [&](std::size_t i) { answers[i] = nodes[i].handle(request); });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       report.clients[i].bytes_received += request.size();
       report.clients[i].bytes_sent += answers[i].size();
     }
     for (std::size_t i = 0; i < nodes.size(); ++i) coordinator.absorb(i, answers[i]);
     if (!greeting && options.watch) {
-      options.watch({coordinator.rounds_run(), coordinator.iteration(), since(start), since(round_start), &coordinator.results()});
+      options.watch({coordinator.rounds_run(), coordinator.iteration(), since(start),
+                     since(round_start), &coordinator.results()});
     }
     greeting = false;
   }

@@ -11,20 +11,21 @@ namespace starfold {
 
 // What a watcher sees after each round.
 struct Progress {
-  std::int64_t rounds = 0;        // finished
-  std::int64_t iteration = 0;     // of the innermost loop
-  double seconds = 0;             // since the start
-  double round_seconds = 0;       // of the last round
+  std::int64_t rounds = 0;     // finished
+  std::int64_t iteration = 0;  // of the innermost loop
+  double seconds = 0;          // since the start
+  double round_seconds = 0;    // of the last round
   const Results* results = nullptr;
 };
 
 struct RunOptions {
-  int threads = 0;                // 0: as many as the machine has
+  int threads = 0;  // 0: as many as the machine has
   bool optimize = true;
   std::int64_t block_records = 512;
   const Signature* signature = &Signature::standard();
   std::function<void(const Progress&)> watch;
-  const std::atomic<bool>* stop = nullptr;  // set from outside to end the run after the current round
+  const std::atomic<bool>* stop =
+      nullptr;  // set from outside to end the run after the current round
 };
 
 struct ClientReport {
@@ -41,11 +42,13 @@ struct RunReport {
   double seconds = 0;
   SizeValues sizes;                      // what the data and the settings made of the sizes
   std::vector<std::int64_t> round_runs;  // by round of the plan: how often it ran
-  std::map<std::string, std::vector<std::string>> columns;  // names by input, where the caller knows them
+  std::map<std::string, std::vector<std::string>>
+      columns;  // names by input, where the caller knows them
 };
 
 // Runs a program without errors over clients. RunError when data, numerics or a client stop it.
-RunReport run_local(const std::shared_ptr<const CompiledProgram>& program, std::vector<Client> clients, const Settings& settings,
+RunReport run_local(const std::shared_ptr<const CompiledProgram>& program,
+                    std::vector<Client> clients, const Settings& settings,
                     const RunOptions& options = {});
 
 }  // namespace starfold

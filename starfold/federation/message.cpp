@@ -11,7 +11,8 @@
 namespace starfold {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "messages are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "messages are written as they lie in memory");
 
 constexpr std::string_view magic = "STARFOLD";
 constexpr std::size_t header_size = 8 + 2 + 2 + 8;
@@ -37,7 +38,8 @@ class Writer {
   void tensor(const Tensor& tensor) {
     number(static_cast<std::uint8_t>(tensor.rank()));
     for (const std::int64_t extent : tensor.shape) number(extent);
-    bytes_.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size() * sizeof(double));
+    bytes_.append(reinterpret_cast<const char*>(tensor.data.data()),
+                  tensor.data.size() * sizeof(double));
   }
   void tensors(const std::vector<Tensor>& all) {
     number(static_cast<std::uint32_t>(all.size()));
@@ -75,7 +77,8 @@ class Reader {
     std::uint64_t count = 1;
     for (std::size_t i = 0; i < rank; ++i) {
       const auto extent = number<std::int64_t>();
-      if (extent < 0 || __builtin_mul_overflow(count, static_cast<std::uint64_t>(extent), &count)) fail();
+      if (extent < 0 || __builtin_mul_overflow(count, static_cast<std::uint64_t>(extent), &count))
+        fail();
       shape.push_back(extent);
     }
     if (count > rest_.size() / sizeof(double)) fail();
@@ -108,7 +111,9 @@ class Reader {
     rest_.remove_prefix(count);
     return taken;
   }
-  [[noreturn]] static void fail() { throw RunError("a message is malformed: a length does not fit"); }
+  [[noreturn]] static void fail() {
+    throw RunError("a message is malformed: a length does not fit");
+  }
 
   std::string_view rest_;
 };
@@ -187,12 +192,18 @@ RefuseMessage read_refuse(Reader& in) { return {in.text()}; }
 
 Message read_body(std::uint16_t kind, Reader& in) {
   switch (kind) {
-    case 0: return read_start(in);
-    case 1: return read_hello(in);
-    case 2: return read_encode(in);
-    case 3: return read_state(in);
-    case 4: return read_refuse(in);
-    default: throw RunError(fmt::format("a message is of unknown kind {}", kind));
+    case 0:
+      return read_start(in);
+    case 1:
+      return read_hello(in);
+    case 2:
+      return read_encode(in);
+    case 3:
+      return read_state(in);
+    case 4:
+      return read_refuse(in);
+    default:
+      throw RunError(fmt::format("a message is of unknown kind {}", kind));
   }
 }
 
@@ -214,19 +225,24 @@ Bytes encode_message(const Message& message) {
 }
 
 Message decode_message(std::string_view bytes) {
-  if (bytes.substr(0, magic.size()) != magic) throw RunError("these bytes are not a Starfold message");
+  if (bytes.substr(0, magic.size()) != magic)
+    throw RunError("these bytes are not a Starfold message");
   if (bytes.size() < header_size + checksum_size) throw RunError("a message is cut short");
   Reader header(bytes.substr(magic.size(), header_size - magic.size()));
   const auto version = header.number<std::uint16_t>();
   const auto kind = header.number<std::uint16_t>();
   const auto length = header.number<std::uint64_t>();
   if (version != message_version) {
-    throw RunError(fmt::format("a message has format version {}, but this Starfold speaks version {}", version, message_version));
+    throw RunError(
+        fmt::format("a message has format version {}, but this Starfold speaks version {}", version,
+                    message_version));
   }
   const std::size_t room = bytes.size() - header_size - checksum_size;
-  if (length != room) throw RunError(fmt::format("a message says {} bytes but has {}", length, room));
+  if (length != room)
+    throw RunError(fmt::format("a message says {} bytes but has {}", length, room));
   const std::string_view covered = bytes.substr(0, header_size + room);
-  if (checksum(covered) != bytes.substr(covered.size())) throw RunError("a message was changed on its way: its checksum is wrong");
+  if (checksum(covered) != bytes.substr(covered.size()))
+    throw RunError("a message was changed on its way: its checksum is wrong");
   Reader body(bytes.substr(header_size, room));
   Message message = read_body(kind, body);
   body.end();

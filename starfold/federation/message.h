@@ -61,7 +61,8 @@ struct RefuseMessage {
   std::string reason;
 };
 
-using Message = std::variant<StartMessage, HelloMessage, EncodeMessage, StateMessage, RefuseMessage>;
+using Message =
+    std::variant<StartMessage, HelloMessage, EncodeMessage, StateMessage, RefuseMessage>;
 
 Bytes encode_message(const Message& message);
 

@@ -40,9 +40,13 @@ Message Node::answer(const Message& request) {
 
 Message Node::start(const StartMessage& message) {
   program_ = cache_.get(message.program, message.optimize);
-  if (!program_->plan) throw RunError(fmt::format("client {}: the program has errors", client_.name));
+  if (!program_->plan)
+    throw RunError(fmt::format("client {}: the program has errors", client_.name));
   if (program_->hash != message.plan_hash) {
-    throw RunError(fmt::format("client {}: the same text gives another plan here; client and server run different versions", client_.name));
+    throw RunError(
+        fmt::format("client {}: the same text gives another plan here; client and server run "
+                    "different versions",
+                    client_.name));
   }
   sizes_ = bind_client(program_->plan->program, client_, message.sizes);
   require_sizes(program_->plan->program, sizes_);
@@ -53,23 +57,27 @@ Message Node::start(const StartMessage& message) {
 
 Message Node::encode(const EncodeMessage& message) {
   if (!engine_) throw RunError(fmt::format("client {}: no program was started", client_.name));
-  if (message.plan_hash != program_->hash) throw RunError(fmt::format("client {}: a request for another program", client_.name));
-  if (message.round >= rounds_.size()) throw RunError(fmt::format("client {}: the plan has no round {}", client_.name, message.round));
+  if (message.plan_hash != program_->hash)
+    throw RunError(fmt::format("client {}: a request for another program", client_.name));
+  if (message.round >= rounds_.size())
+    throw RunError(fmt::format("client {}: the plan has no round {}", client_.name, message.round));
   const Round& round = *rounds_[message.round];
   if (message.values.size() != round.receives.size()) {
-    throw RunError(fmt::format("client {}: round {} needs {} shared values, not {}", client_.name, message.round, round.receives.size(),
-                               message.values.size()));
+    throw RunError(fmt::format("client {}: round {} needs {} shared values, not {}", client_.name,
+                               message.round, round.receives.size(), message.values.size()));
   }
   std::map<ir::NodeId, Tensor> received;
   for (std::size_t i = 0; i < round.receives.size(); ++i) {
-    const Shape expected = cell_shape(program_->plan->program.graph[round.receives[i]].type(), sizes_);
+    const Shape expected =
+        cell_shape(program_->plan->program.graph[round.receives[i]].type(), sizes_);
     if (message.values[i].shape != expected) {
       throw RunError(fmt::format("client {}: the shared value {} has the wrong shape", client_.name,
                                  describe(*program_->plan, round.receives[i])));
     }
     received.emplace(round.receives[i], message.values[i]);
   }
-  return StateMessage{program_->hash, message.sequence, message.round, engine_->encode(round, received)};
+  return StateMessage{program_->hash, message.sequence, message.round,
+                      engine_->encode(round, received)};
 }
 
 }  // namespace starfold

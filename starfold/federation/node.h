@@ -12,7 +12,8 @@ namespace starfold {
 // Lets nodes of one process share the compilation of one program text.
 class ProgramCache {
  public:
-  explicit ProgramCache(const Signature& signature = Signature::standard()) : signature_(signature) {}
+  explicit ProgramCache(const Signature& signature = Signature::standard())
+      : signature_(signature) {}
   std::shared_ptr<const CompiledProgram> get(const ProgramText& text, bool optimize);
 
  private:

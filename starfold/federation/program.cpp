@@ -2,7 +2,8 @@
 
 namespace starfold {
 
-std::shared_ptr<const CompiledProgram> compile_program(ProgramText text, const ProgramOptions& options) {
+std::shared_ptr<const CompiledProgram> compile_program(ProgramText text,
+                                                       const ProgramOptions& options) {
   auto result = std::make_shared<CompiledProgram>();
   result->text = std::move(text);
   CheckOptions check;
@@ -10,7 +11,8 @@ std::shared_ptr<const CompiledProgram> compile_program(ProgramText text, const P
   check.base = options.base;
   check.load = [&](std::string_view module) -> std::optional<std::pair<std::string, std::string>> {
     const auto found = result->text.modules.find(std::string(module));
-    if (found != result->text.modules.end()) return std::make_pair(found->first + ".fold", found->second);
+    if (found != result->text.modules.end())
+      return std::make_pair(found->first + ".fold", found->second);
     if (!options.load) return std::nullopt;
     std::optional<std::pair<std::string, std::string>> loaded = options.load(module);
     if (loaded) result->text.modules.emplace(module, loaded->second);
@@ -18,7 +20,8 @@ std::shared_ptr<const CompiledProgram> compile_program(ProgramText text, const P
   };
   result->compilation = compile(result->text.name, result->text.text, check);
   if (result->compilation.ok()) {
-    result->plan = std::make_shared<const Plan>(make_plan(result->compilation.program, options.optimize));
+    result->plan =
+        std::make_shared<const Plan>(make_plan(result->compilation.program, options.optimize));
     result->hash = plan_hash(*result->plan);
   }
   return result;

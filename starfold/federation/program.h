@@ -27,6 +27,7 @@ struct ProgramOptions {
 
 // Compiles text and plans it. Errors are in the compilation's diagnostics. Modules that `load` finds
 // become part of the text, so that they travel with it.
-std::shared_ptr<const CompiledProgram> compile_program(ProgramText text, const ProgramOptions& options = {});
+std::shared_ptr<const CompiledProgram> compile_program(ProgramText text,
+                                                       const ProgramOptions& options = {});
 
 }  // namespace starfold

@@ -17,11 +17,15 @@ void merge_into(Loops& into, const Loops& from) {
 class Finder {
  public:
   explicit Finder(const Program& program)
-      : program_(program), of_node_(program.graph.size()), of_loop_(program.loops.size()), known_(program.loops.size()) {
+      : program_(program),
+        of_node_(program.graph.size()),
+        of_loop_(program.loops.size()),
+        known_(program.loops.size()) {
     // A traced loop records every time it runs, so it stays where it was written.
     pinned_.resize(program.loops.size());
     for (const Trace& trace : program.traces) {
-      for (LoopId loop = trace.loop; loop != no_loop; loop = program.loops[loop].parent) pinned_[loop] = true;
+      for (LoopId loop = trace.loop; loop != no_loop; loop = program.loops[loop].parent)
+        pinned_[loop] = true;
     }
   }
 
@@ -33,7 +37,8 @@ class Finder {
       for (const NodeId arg : node.args) merge_into(of_node_[id], of_node_[arg]);
     }
     Homes homes;
-    for (const Loops& loops : of_node_) homes.of_node.push_back(loops.empty() ? no_loop : loops.back());
+    for (const Loops& loops : of_node_)
+      homes.of_node.push_back(loops.empty() ? no_loop : loops.back());
     for (LoopId id = 0; id < program_.loops.size(); ++id) {
       const Loops& loops = of_loop(id);
       homes.of_loop.push_back(loops.empty() ? no_loop : loops.back());
@@ -57,7 +62,8 @@ class Finder {
       if (trace.loop == id) merge_into(all, of_node_[trace.node]);
     }
     if (pinned_[id]) {
-      for (LoopId outer = loop.parent; outer != no_loop; outer = program_.loops[outer].parent) merge_into(all, {outer});
+      for (LoopId outer = loop.parent; outer != no_loop; outer = program_.loops[outer].parent)
+        merge_into(all, {outer});
     }
     std::erase_if(all, [&](LoopId at) { return at >= id; });
     return of_loop_[id] = std::move(all);

@@ -82,7 +82,7 @@ struct Loop {
   int depth = 1;            // nesting depth: 1 for an outermost loop
   NodeId count = no_node;   // the largest number of iterations, a shared scalar
   std::vector<Carried> carried;
-  NodeId until = no_node;   // no_node when there is none
+  NodeId until = no_node;  // no_node when there is none
   Span span;
 };
 

@@ -21,7 +21,8 @@ std::string number(double value) {
 std::string constant(const Tensor& tensor) {
   if (tensor.shape.empty()) return number(tensor.item());
   constexpr std::size_t most = 8;
-  const auto write = [&](const auto& self, std::size_t axis, std::size_t begin, std::size_t length) -> std::string {
+  const auto write = [&](const auto& self, std::size_t axis, std::size_t begin,
+                         std::size_t length) -> std::string {
     if (axis == tensor.rank()) return number(tensor.data[begin]);
     const auto extent = static_cast<std::size_t>(tensor.shape[axis]);
     std::string text = "[";
@@ -61,14 +62,21 @@ class Printer {
     const Node& node = program_.graph[id];
     if (!top && goes_by_name(id)) return program_.names.at(id);
     switch (node.kind) {
-      case Kind::constant: return constant(node.value);
-      case Kind::size: return node.size.to_string();
-      case Kind::input: return program_.inputs[node.index].name;
-      case Kind::variable: return expr(node.args[0], depth, top);
-      case Kind::project: return fmt::format("{}.{}", expr(node.args[0], depth, true), node.index + 1);
+      case Kind::constant:
+        return constant(node.value);
+      case Kind::size:
+        return node.size.to_string();
+      case Kind::input:
+        return program_.inputs[node.index].name;
+      case Kind::variable:
+        return expr(node.args[0], depth, top);
+      case Kind::project:
+        return fmt::format("{}.{}", expr(node.args[0], depth, true), node.index + 1);
       case Kind::loop_param:
-      case Kind::loop_result: return program_.loops[node.index].carried[node.slot].name;
-      case Kind::apply: return depth <= 0 ? std::string("...") : apply(node, depth);
+      case Kind::loop_result:
+        return program_.loops[node.index].carried[node.slot].name;
+      case Kind::apply:
+        return depth <= 0 ? std::string("...") : apply(node, depth);
     }
     return "";
   }
@@ -77,7 +85,8 @@ class Printer {
   // A literal or zeros(p) may be the value of many names; to call it by one of them would mislead.
   bool goes_by_name(NodeId id) const {
     const Node& node = program_.graph[id];
-    const bool plain = (node.kind == Kind::constant && node.value.shape.empty()) || (node.kind == Kind::apply && node.args.empty());
+    const bool plain = (node.kind == Kind::constant && node.value.shape.empty()) ||
+                       (node.kind == Kind::apply && node.args.empty());
     return !plain && program_.names.count(id) != 0;
   }
 
@@ -93,10 +102,12 @@ class Printer {
     std::string text = "[";
     const Type& folded = program_.graph[node.args[0]].type();
     const std::optional<std::size_t> star = folded.record_axis();
-    if (node.op->family == Family::aggregation && !star && node.attrs.axes.size() == folded.rank()) return "";
+    if (node.op->family == Family::aggregation && !star && node.attrs.axes.size() == folded.rank())
+      return "";
     for (const std::int64_t axis : node.attrs.axes) {
       if (text.size() > 1) text += ",";
-      const bool is_star = star && static_cast<std::size_t>(axis) == *star && node.op->family == Family::aggregation;
+      const bool is_star =
+          star && static_cast<std::size_t>(axis) == *star && node.op->family == Family::aggregation;
       text += is_star ? "*" : std::to_string(axis + 1);
     }
     return text + "]";
@@ -107,10 +118,18 @@ class Printer {
     for (const Slice& slice : node.attrs.slices) {
       if (!text.empty()) text += ", ";
       switch (slice.kind) {
-        case Slice::Kind::all: text += ":"; break;
-        case Slice::Kind::index: text += slice.first.to_string(); break;
-        case Slice::Kind::range: text += slice.first.to_string() + ":" + slice.last.to_string(); break;
-        case Slice::Kind::new_axis: text += "new"; break;
+        case Slice::Kind::all:
+          text += ":";
+          break;
+        case Slice::Kind::index:
+          text += slice.first.to_string();
+          break;
+        case Slice::Kind::range:
+          text += slice.first.to_string() + ":" + slice.last.to_string();
+          break;
+        case Slice::Kind::new_axis:
+          text += "new";
+          break;
       }
     }
     return "[" + text + "]";
@@ -123,17 +142,23 @@ class Printer {
       const int left = own + (name == "^" ? 1 : 0);
       const int right = own + (name == "^" ? 0 : 1);
       const char* space = name == "^" ? "" : " ";
-      return operand(node.args[0], depth - 1, left) + space + name + space + operand(node.args[1], depth - 1, right);
+      return operand(node.args[0], depth - 1, left) + space + name + space +
+             operand(node.args[1], depth - 1, right);
     }
     if (name == "-") return "-" + operand(node.args[0], depth - 1, own);
     if (name == "not") return "not " + operand(node.args[0], depth - 1, own);
     if (name == "[:]") return operand(node.args[0], depth - 1, 10) + slices(node);
-    if (name == "[e]") return operand(node.args[0], depth - 1, 10) + "[" + expr(node.args[1], depth - 1, false) + "]";
-    if (name == "permute" && node.attrs.axes == std::vector<std::int64_t>{1, 0}) return operand(node.args[0], depth - 1, 10) + "'";
+    if (name == "[e]")
+      return operand(node.args[0], depth - 1, 10) + "[" + expr(node.args[1], depth - 1, false) +
+             "]";
+    if (name == "permute" && node.attrs.axes == std::vector<std::int64_t>{1, 0})
+      return operand(node.args[0], depth - 1, 10) + "'";
     std::string inside;
-    for (const NodeId arg : node.args) inside += (inside.empty() ? "" : ", ") + expr(arg, depth - 1, false);
+    for (const NodeId arg : node.args)
+      inside += (inside.empty() ? "" : ", ") + expr(arg, depth - 1, false);
     if (name == "[,]") return "[" + inside + "]";
-    for (const Size& size : node.attrs.sizes) inside += (inside.empty() ? "" : ", ") + size.to_string();
+    for (const Size& size : node.attrs.sizes)
+      inside += (inside.empty() ? "" : ", ") + size.to_string();
     return name + axes(node) + "(" + inside + ")";
   }
 
@@ -142,12 +167,15 @@ class Printer {
 
 }  // namespace
 
-std::string print_expr(const Program& program, NodeId id, int depth) { return Printer(program).expr(id, depth, true); }
+std::string print_expr(const Program& program, NodeId id, int depth) {
+  return Printer(program).expr(id, depth, true);
+}
 
 std::string print(const Program& program) {
   std::string text;
   for (const SizeVariable& size : program.sizes) {
-    text += fmt::format("size {}{}\n", size.name, size.value ? fmt::format(" = {}", *size.value) : "");
+    text +=
+        fmt::format("size {}{}\n", size.name, size.value ? fmt::format(" = {}", *size.value) : "");
   }
   for (NodeId id = 0; id < program.graph.size(); ++id) {
     const Node& node = program.graph[id];
@@ -158,19 +186,34 @@ std::string print(const Program& program) {
         for (const double value : node.value.data) what += fmt::format(" {:a}", value);
         break;
       }
-      case Kind::size: what = "size " + node.size.to_string(); break;
-      case Kind::input: what = "input " + program.inputs[node.index].name; break;
-      case Kind::apply: what = node.op->name; break;
-      case Kind::project: what = fmt::format("project {}", node.index); break;
-      case Kind::variable: what = fmt::format("variable {}", node.index); break;
-      case Kind::loop_param: what = fmt::format("param {}.{}", node.index, node.slot); break;
-      case Kind::loop_result: what = fmt::format("result {}.{}", node.index, node.slot); break;
+      case Kind::size:
+        what = "size " + node.size.to_string();
+        break;
+      case Kind::input:
+        what = "input " + program.inputs[node.index].name;
+        break;
+      case Kind::apply:
+        what = node.op->name;
+        break;
+      case Kind::project:
+        what = fmt::format("project {}", node.index);
+        break;
+      case Kind::variable:
+        what = fmt::format("variable {}", node.index);
+        break;
+      case Kind::loop_param:
+        what = fmt::format("param {}.{}", node.index, node.slot);
+        break;
+      case Kind::loop_result:
+        what = fmt::format("result {}.{}", node.index, node.slot);
+        break;
     }
     text += fmt::format("%{} = {}", id, what);
     for (const std::int64_t axis : node.attrs.axes) text += fmt::format(" axis{}", axis + 1);
     for (const Size& size : node.attrs.sizes) text += fmt::format(" <{}>", size.to_string());
     for (const Slice& slice : node.attrs.slices) {
-      text += fmt::format(" slice{}({},{})", static_cast<int>(slice.kind), slice.first.to_string(), slice.last.to_string());
+      text += fmt::format(" slice{}({},{})", static_cast<int>(slice.kind), slice.first.to_string(),
+                          slice.last.to_string());
     }
     for (const NodeId arg : node.args) text += fmt::format(" %{}", arg);
     for (const Type& type : node.types) text += " : " + type.to_string();
@@ -180,15 +223,18 @@ std::string print(const Program& program) {
     const Loop& loop = program.loops[i];
     text += fmt::format("loop {} count %{}", i, loop.count);
     for (const Carried& carried : loop.carried) {
-      text += fmt::format(" ({}: %{} -> %{} = %{})", carried.name, carried.init, carried.param, carried.next);
+      text += fmt::format(" ({}: %{} -> %{} = %{})", carried.name, carried.init, carried.param,
+                          carried.next);
     }
     if (loop.until != no_node) text += fmt::format(" until %{}", loop.until);
     text += "\n";
   }
   for (const Trace& trace : program.traces) {
-    text += fmt::format("trace {} %{} {}\n", trace.name, trace.node, trace.loop == no_loop ? "" : fmt::format("loop {}", trace.loop));
+    text += fmt::format("trace {} %{} {}\n", trace.name, trace.node,
+                        trace.loop == no_loop ? "" : fmt::format("loop {}", trace.loop));
   }
-  for (const Output& output : program.outputs) text += fmt::format("output {} %{}\n", output.name, output.node);
+  for (const Output& output : program.outputs)
+    text += fmt::format("output {} %{}\n", output.name, output.node);
   return text;
 }
 

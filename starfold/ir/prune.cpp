@@ -7,14 +7,19 @@ namespace {
 class Marker {
  public:
   explicit Marker(const Program& program)
-      : program_(program), node_(program.graph.size()), loop_(program.loops.size()), slot_(program.loops.size()) {
-    for (std::size_t i = 0; i < program.loops.size(); ++i) slot_[i].resize(program.loops[i].carried.size());
+      : program_(program),
+        node_(program.graph.size()),
+        loop_(program.loops.size()),
+        slot_(program.loops.size()) {
+    for (std::size_t i = 0; i < program.loops.size(); ++i)
+      slot_[i].resize(program.loops[i].carried.size());
     for (const Input& input : program.inputs) need(input.fallback);
     for (const Input& input : program.inputs) need(input.node);
     for (const Output& output : program.outputs) need(output.node);
     for (const Trace& trace : program.traces) {
       need(trace.node);
-      for (LoopId loop = trace.loop; loop != no_loop; loop = program.loops[loop].parent) need_loop(loop);
+      for (LoopId loop = trace.loop; loop != no_loop; loop = program.loops[loop].parent)
+        need_loop(loop);
     }
     while (!pending_.empty()) {
       const NodeId id = pending_.back();
@@ -59,7 +64,8 @@ class Marker {
 };
 
 // Old numbers of what stays to new ones.
-std::vector<std::uint32_t> renumber(std::size_t count, const std::function<bool(std::uint32_t)>& stays) {
+std::vector<std::uint32_t> renumber(std::size_t count,
+                                    const std::function<bool(std::uint32_t)>& stays) {
   std::vector<std::uint32_t> place(count, no_node);
   std::uint32_t next = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -72,10 +78,12 @@ std::vector<std::uint32_t> renumber(std::size_t count, const std::function<bool(
 
 Program prune(const Program& program) {
   const Marker marker(program);
-  const auto loop_place = renumber(program.loops.size(), [&](std::uint32_t i) { return marker.live_loop(i); });
+  const auto loop_place =
+      renumber(program.loops.size(), [&](std::uint32_t i) { return marker.live_loop(i); });
   std::vector<std::vector<std::uint32_t>> slot_place;
   for (LoopId i = 0; i < program.loops.size(); ++i) {
-    slot_place.push_back(renumber(program.loops[i].carried.size(), [&](std::uint32_t s) { return marker.live_slot(i, s); }));
+    slot_place.push_back(renumber(program.loops[i].carried.size(),
+                                  [&](std::uint32_t s) { return marker.live_slot(i, s); }));
   }
 
   Program to;
@@ -103,7 +111,8 @@ Program prune(const Program& program) {
   for (LoopId i = 0; i < program.loops.size(); ++i) {
     if (!marker.live_loop(i)) continue;
     Loop loop = program.loops[i];
-    while (loop.parent != no_loop && !marker.live_loop(loop.parent)) loop.parent = program.loops[loop.parent].parent;
+    while (loop.parent != no_loop && !marker.live_loop(loop.parent))
+      loop.parent = program.loops[loop.parent].parent;
     if (loop.parent != no_loop) loop.parent = loop_place[loop.parent];
     loop.count = at(loop.count);
     loop.until = at(loop.until);

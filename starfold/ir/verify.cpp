@@ -15,8 +15,10 @@ class Verifier {
   void run() const {
     for (NodeId id = 0; id < program_.graph.size(); ++id) node(id);
     for (const Loop& loop : program_.loops) this->loop(loop);
-    for (const Output& output : program_.outputs) require(shared(output.node), "an output is not shared");
-    for (const Trace& trace : program_.traces) require(scalar(trace.node), "a trace is not a shared scalar");
+    for (const Output& output : program_.outputs)
+      require(shared(output.node), "an output is not shared");
+    for (const Trace& trace : program_.traces)
+      require(scalar(trace.node), "a trace is not a shared scalar");
   }
 
  private:
@@ -32,12 +34,15 @@ class Verifier {
     require(!node.types.empty(), "a node has no type");
     for (const NodeId arg : node.args) require(arg < id, "an operand is not older than its user");
     for (const Type& type : node.types) {
-      const auto stars = std::count_if(type.dims.begin(), type.dims.end(), [](const Dim& dim) { return dim.star; });
+      const auto stars = std::count_if(type.dims.begin(), type.dims.end(),
+                                       [](const Dim& dim) { return dim.star; });
       require(stars <= 1, "a type has two record axes");
     }
     if (node.kind == Kind::apply) exposure(node);
     if (node.kind == Kind::loop_param || node.kind == Kind::loop_result) {
-      require(node.index < program_.loops.size() && node.slot < program_.loops[node.index].carried.size(), "no such state");
+      require(node.index < program_.loops.size() &&
+                  node.slot < program_.loops[node.index].carried.size(),
+              "no such state");
       require(!node.federated(), "a state is federated");
     }
   }
@@ -45,13 +50,16 @@ class Verifier {
   // prop:exposure-discipline: only aggregation along the record axis and the contraction of stars
   // make a shared value from federated ones.
   void exposure(const Node& node) const {
-    const bool takes_federated =
-        std::any_of(node.args.begin(), node.args.end(), [&](NodeId arg) { return program_.graph[arg].federated(); });
+    const bool takes_federated = std::any_of(node.args.begin(), node.args.end(), [&](NodeId arg) {
+      return program_.graph[arg].federated();
+    });
     if (!takes_federated || node.federated()) return;
     if (node.op->family == Family::aggregation) {
       const std::optional<std::size_t> star = program_.graph[node.args[0]].type().record_axis();
       const auto& axes = node.attrs.axes;
-      require(star && std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(*star)) != axes.end(), "a star vanished");
+      require(star && std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(*star)) !=
+                          axes.end(),
+              "a star vanished");
       return;
     }
     require(node.op->family == Family::matmul, "a federated value became shared outside a fold");
@@ -62,8 +70,10 @@ class Verifier {
     require(scalar(loop.count), "the count of a loop is not a shared scalar");
     require(loop.until == no_node || scalar(loop.until), "an until is not a shared scalar");
     for (const Carried& carried : loop.carried) {
-      require(shared(carried.init) && shared(carried.next) && shared(carried.param), "a state is not shared");
-      require(program_.graph[carried.next].type() == carried.type && program_.graph[carried.init].type() == carried.type,
+      require(shared(carried.init) && shared(carried.next) && shared(carried.param),
+              "a state is not shared");
+      require(program_.graph[carried.next].type() == carried.type &&
+                  program_.graph[carried.init].type() == carried.type,
               "a state changes its type");
     }
   }

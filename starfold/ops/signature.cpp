@@ -10,31 +10,50 @@ namespace starfold {
 
 std::string_view to_string(Family family) {
   switch (family) {
-    case Family::unary: return "unary map";
-    case Family::binary: return "binary map";
-    case Family::comparison: return "comparison";
-    case Family::aggregation: return "aggregation";
-    case Family::permutation: return "permutation";
-    case Family::matmul: return "matrix product";
-    case Family::client_local: return "client-local";
-    case Family::shared_only: return "shared-only";
-    case Family::differentiation: return "differentiation";
+    case Family::unary:
+      return "unary map";
+    case Family::binary:
+      return "binary map";
+    case Family::comparison:
+      return "comparison";
+    case Family::aggregation:
+      return "aggregation";
+    case Family::permutation:
+      return "permutation";
+    case Family::matmul:
+      return "matrix product";
+    case Family::client_local:
+      return "client-local";
+    case Family::shared_only:
+      return "shared-only";
+    case Family::differentiation:
+      return "differentiation";
   }
   return "";
 }
 
 std::string_view to_string(Monoid monoid) {
   switch (monoid) {
-    case Monoid::none: return "none";
-    case Monoid::sum: return "sum";
-    case Monoid::prod: return "prod";
-    case Monoid::min: return "min";
-    case Monoid::max: return "max";
-    case Monoid::count: return "count";
-    case Monoid::any: return "any";
-    case Monoid::all: return "all";
-    case Monoid::moments: return "moments";
-    case Monoid::logsumexp: return "logsumexp";
+    case Monoid::none:
+      return "none";
+    case Monoid::sum:
+      return "sum";
+    case Monoid::prod:
+      return "prod";
+    case Monoid::min:
+      return "min";
+    case Monoid::max:
+      return "max";
+    case Monoid::count:
+      return "count";
+    case Monoid::any:
+      return "any";
+    case Monoid::all:
+      return "all";
+    case Monoid::moments:
+      return "moments";
+    case Monoid::logsumexp:
+      return "logsumexp";
   }
   return "";
 }
@@ -46,8 +65,9 @@ void Signature::add_row(Op op) {
 
 Signature make_standard_signature() {
   Signature signature;
-  for (const auto& family : {unary_ops, binary_ops, aggregation_ops, structure_ops, client_local_ops, linear_algebra_ops,
-                             construction_ops, distribution_ops, differentiation_ops}) {
+  for (const auto& family :
+       {unary_ops, binary_ops, aggregation_ops, structure_ops, client_local_ops, linear_algebra_ops,
+        construction_ops, distribution_ops, differentiation_ops}) {
     for (Op& op : family()) signature.add_row(std::move(op));
   }
   return signature;
@@ -103,11 +123,15 @@ std::nullopt_t refuse(TypeQuery& query) {
 }
 
 void check_new(const Signature& signature, const std::string& name) {
-  const bool identifier = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_';
-  }) && std::isdigit(static_cast<unsigned char>(name[0])) == 0;
-  if (!identifier) throw std::invalid_argument("a primitive needs a name of letters, digits and underscores");
-  if (signature.find(name) != nullptr) throw std::invalid_argument("a primitive named " + name + " is already there");
+  const bool identifier =
+      !name.empty() &&
+      std::all_of(name.begin(), name.end(),
+                  [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }) &&
+      std::isdigit(static_cast<unsigned char>(name[0])) == 0;
+  if (!identifier)
+    throw std::invalid_argument("a primitive needs a name of letters, digits and underscores");
+  if (signature.find(name) != nullptr)
+    throw std::invalid_argument("a primitive named " + name + " is already there");
 }
 
 // The part of a federated tensor that one record holds.
@@ -126,7 +150,8 @@ Tensor cell_of(const Tensor& tensor, std::size_t axis, std::int64_t record) {
 }
 
 // Applies a cell function record by record; the record axis of the result is the first.
-std::vector<Tensor> lift(const std::function<Tensor(std::span<const Tensor>)>& value, const Application& a) {
+std::vector<Tensor> lift(const std::function<Tensor(std::span<const Tensor>)>& value,
+                         const Application& a) {
   std::int64_t records = -1;
   for (std::size_t i = 0; i < a.args.size(); ++i) {
     if (a.record_axes[i]) records = a.arg(i).shape[*a.record_axes[i]];
@@ -165,7 +190,8 @@ void Signature::add(ClientLocal primitive) {
       const Type& type = query.args[i];
       if (!type.federated()) continue;
       const Dim& own = type.dims[*type.record_axis()];
-      if (star != nullptr && !(own == *star)) return typing::fail_broadcast(query, 0, i, {Clash::record_sets, {}, 0});
+      if (star != nullptr && !(own == *star))
+        return typing::fail_broadcast(query, 0, i, {Clash::record_sets, {}, 0});
       star = &own;
     }
     const CellShapes cells = cell_shapes(query.args);

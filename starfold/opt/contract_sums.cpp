@@ -32,7 +32,11 @@ NodeId contract_sum(ir::Builder& build, const ir::Node& node) {
   const ir::Node& product_node = build.node(node.args[0]);
   if (labels.size() == 1 && product_node.kind == Kind::apply && product_node.op->name == "*") {
     for (const NodeId part : std::vector<NodeId>(product_node.args)) {
-      algebra.multiply_parts(product, part, build.type(part).is_scalar() ? Labels{} : labels);
+      const Type& type = build.type(part);
+      // A part of size 1 stretches and has no share in the folded axis.
+      const Labels own =
+          type.is_scalar() ? Labels{} : (type.dims[0].is_one() ? Labels{ir::no_label} : labels);
+      algebra.multiply_parts(product, part, own);
     }
   } else {
     algebra.multiply_parts(product, node.args[0], labels);

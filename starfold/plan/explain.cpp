@@ -12,7 +12,8 @@ using ir::Kind;
 using ir::NodeId;
 
 Line line_for(const Plan& plan, NodeId id, std::string name) {
-  return {std::move(name), ir::print_expr(plan.program, id), plan.program.graph[id].type().to_string()};
+  return {std::move(name), ir::print_expr(plan.program, id),
+          plan.program.graph[id].type().to_string()};
 }
 
 std::string lines_text(const std::vector<Line>& lines, std::size_t indent) {
@@ -20,11 +21,13 @@ std::string lines_text(const std::vector<Line>& lines, std::size_t indent) {
   std::size_t expression_width = 0;
   for (const Line& line : lines) {
     name_width = std::max(name_width, line.name.size());
-    expression_width = std::max(expression_width, std::min<std::size_t>(line.expression.size(), 60));
+    expression_width =
+        std::max(expression_width, std::min<std::size_t>(line.expression.size(), 60));
   }
   std::string text;
   for (const Line& line : lines) {
-    text += fmt::format("{}{:<{}} = {:<{}}  {}\n", std::string(indent, ' '), line.name, name_width, line.expression, expression_width, line.type);
+    text += fmt::format("{}{:<{}} = {:<{}}  {}\n", std::string(indent, ' '), line.name, name_width,
+                        line.expression, expression_width, line.type);
   }
   return text;
 }
@@ -42,7 +45,8 @@ class TextWriter {
     std::vector<Line> outputs;
     for (const ir::Output& output : plan_.program.outputs) {
       const std::string value = describe(plan_, output.node);
-      outputs.push_back({output.name, value == output.name ? ir::print_expr(plan_.program, output.node) : value,
+      outputs.push_back({output.name,
+                         value == output.name ? ir::print_expr(plan_.program, output.node) : value,
                          plan_.program.graph[output.node].type().to_string()});
     }
     if (!outputs.empty()) text_ += "\noutputs\n" + lines_text(outputs, 4);
@@ -56,16 +60,19 @@ class TextWriter {
   }
 
   void block(const Block& block, std::size_t indent) {
-    section("the server computes first", lines_text(named_lines(plan_, block.prelude), indent + 4), indent);
+    section("the server computes first", lines_text(named_lines(plan_, block.prelude), indent + 4),
+            indent);
     for (const Step& step : block.steps) {
       if (const auto* round = std::get_if<Round>(&step.action)) this->round(*round, indent);
       if (const auto* loop = std::get_if<LoopStep>(&step.action)) {
         text_ += fmt::format("\n{}repeat up to {} times\n", std::string(indent, ' '),
                              describe(plan_, plan_.program.loops[loop->loop].count));
         this->block(loop->body.front(), indent + 2);
-        section("at the end of each iteration", lines_text(loop_lines(plan_, loop->loop), indent + 6), indent + 2);
+        section("at the end of each iteration",
+                lines_text(loop_lines(plan_, loop->loop), indent + 6), indent + 2);
       }
-      section("the server decodes", lines_text(named_lines(plan_, step.decoder), indent + 4), indent);
+      section("the server decodes", lines_text(named_lines(plan_, step.decoder), indent + 4),
+              indent);
     }
   }
 
@@ -74,17 +81,23 @@ class TextWriter {
     text_ += fmt::format("\n{}round {}\n", pad, round.number + 1);
     std::string received;
     for (const NodeId id : round.receives) {
-      received += fmt::format("{}    {}  {}\n", pad, describe(plan_, id), plan_.program.graph[id].type().to_string());
+      received += fmt::format("{}    {}  {}\n", pad, describe(plan_, id),
+                              plan_.program.graph[id].type().to_string());
     }
     section("every client receives", received, indent);
-    section("every client computes on its own records", lines_text(named_lines(plan_, round.encoders), indent + 4), indent);
+    section("every client computes on its own records",
+            lines_text(named_lines(plan_, round.encoders), indent + 4), indent);
     std::string merged;
     for (const Merge& merge : round.merges) {
       merged += fmt::format("{}    {}  {}  {} (merge {})\n", pad, describe_fold(plan_, merge.fold),
-                            plan_.program.graph[merge.fold].type().to_string(), plain_merge(merge.monoid), to_string(merge.monoid));
+                            plan_.program.graph[merge.fold].type().to_string(),
+                            plain_merge(merge.monoid), to_string(merge.monoid));
     }
     const std::string numbers = message_numbers(plan_, round);
-    section(fmt::format("every client sends {} {}, merged over clients", numbers, numbers == "1" ? "number" : "numbers").c_str(), merged, indent);
+    section(fmt::format("every client sends {} {}, merged over clients", numbers,
+                        numbers == "1" ? "number" : "numbers")
+                .c_str(),
+            merged, indent);
   }
 
   const Plan& plan_;
@@ -93,7 +106,8 @@ class TextWriter {
 
 nlohmann::json lines_json(const std::vector<Line>& lines) {
   nlohmann::json array = nlohmann::json::array();
-  for (const Line& line : lines) array.push_back({{"name", line.name}, {"expr", line.expression}, {"type", line.type}});
+  for (const Line& line : lines)
+    array.push_back({{"name", line.name}, {"expr", line.expression}, {"type", line.type}});
   return array;
 }
 
@@ -136,7 +150,9 @@ std::vector<Line> named_lines(const Plan& plan, const std::vector<NodeId>& nodes
   for (const NodeId id : nodes) {
     const auto name = plan.program.names.find(id);
     const Kind kind = plan.program.graph[id].kind;
-    if (name == plan.program.names.end() || kind == Kind::input || kind == Kind::loop_param || kind == Kind::loop_result) continue;
+    if (name == plan.program.names.end() || kind == Kind::input || kind == Kind::loop_param ||
+        kind == Kind::loop_result)
+      continue;
     lines.push_back(line_for(plan, id, name->second));
   }
   return lines;
@@ -148,12 +164,16 @@ std::vector<Line> loop_lines(const Plan& plan, ir::LoopId id) {
   for (const ir::Carried& carried : loop.carried) {
     const auto named = plan.program.names.find(carried.next);
     const bool known = named != plan.program.names.end() && named->second != carried.name;
-    lines.push_back({carried.name + " <-", known ? named->second : ir::print_expr(plan.program, carried.next), carried.type.to_string()});
+    lines.push_back({carried.name + " <-",
+                     known ? named->second : ir::print_expr(plan.program, carried.next),
+                     carried.type.to_string()});
   }
   for (const ir::Trace& trace : plan.program.traces) {
-    if (trace.loop == id) lines.push_back({"trace " + trace.name, describe(plan, trace.node), "[]"});
+    if (trace.loop == id)
+      lines.push_back({"trace " + trace.name, describe(plan, trace.node), "[]"});
   }
-  if (loop.until != ir::no_node) lines.push_back({"until", ir::print_expr(plan.program, loop.until), "[]"});
+  if (loop.until != ir::no_node)
+    lines.push_back({"until", ir::print_expr(plan.program, loop.until), "[]"});
   return lines;
 }
 
@@ -180,25 +200,32 @@ std::string explain_dot(const Plan& plan) {
   for (const Round* round : rounds_of(plan)) {
     const int n = round->number + 1;
     std::string encoders = fmt::format("encode {}", n);
-    for (const Line& line : named_lines(plan, round->encoders)) encoders += "\\n" + line.name + " : " + line.type;
+    for (const Line& line : named_lines(plan, round->encoders))
+      encoders += "\\n" + line.name + " : " + line.type;
     text += fmt::format("  encode{} [label={}];\n  records -> encode{};\n", n, quote(encoders), n);
     if (!previous.empty()) {
       std::string sent;
-      for (const NodeId id : round->receives) sent += (sent.empty() ? "" : ", ") + describe(plan, id);
+      for (const NodeId id : round->receives)
+        sent += (sent.empty() ? "" : ", ") + describe(plan, id);
       text += fmt::format("  {} -> encode{} [label={}, style=dashed];\n", previous, n, quote(sent));
     }
     text += fmt::format("  merge{} [label=\"merge {}\", shape=circle];\n", n, n);
     for (const Merge& merge : round->merges) {
       text += fmt::format("  encode{} -> merge{} [label={}];\n", n, n,
-                          quote(fmt::format("{} {}", describe_fold(plan, merge.fold), plan.program.graph[merge.fold].type().to_string())));
+                          quote(fmt::format("{} {}", describe_fold(plan, merge.fold),
+                                            plan.program.graph[merge.fold].type().to_string())));
     }
     text += fmt::format("  decode{} [label=\"decode {}\"];\n  merge{} -> decode{};\n", n, n, n, n);
-    if (round->loop_depth > 0) text += fmt::format("  decode{} -> encode{} [label=\"next iteration\", style=dashed];\n", n, n);
+    if (round->loop_depth > 0)
+      text +=
+          fmt::format("  decode{} -> encode{} [label=\"next iteration\", style=dashed];\n", n, n);
     previous = fmt::format("decode{}", n);
   }
   for (const ir::Output& output : plan.program.outputs) {
-    text += fmt::format("  {} [label={}, shape=ellipse];\n", quote("out " + output.name), quote(output.name));
-    if (!previous.empty()) text += fmt::format("  {} -> {};\n", previous, quote("out " + output.name));
+    text += fmt::format("  {} [label={}, shape=ellipse];\n", quote("out " + output.name),
+                        quote(output.name));
+    if (!previous.empty())
+      text += fmt::format("  {} -> {};\n", previous, quote("out " + output.name));
   }
   return text + "}\n";
 }

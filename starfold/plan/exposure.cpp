@@ -30,7 +30,8 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
   std::string text;
   for (const auto& row : rows) {
     std::string line(indent, ' ');
-    for (std::size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}", row[i], i + 1 < row.size() ? width[i] + 2 : 0);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += fmt::format("{:<{}}", row[i], i + 1 < row.size() ? width[i] + 2 : 0);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text;
@@ -41,9 +42,12 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
 nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
   nlohmann::json rounds = nlohmann::json::array();
   for (const Round* round : rounds_of(plan)) {
-    nlohmann::json entry = {{"loop", round->loop_depth}, {"receives", nlohmann::json::array()}, {"merges", nlohmann::json::array()}};
+    nlohmann::json entry = {{"loop", round->loop_depth},
+                            {"receives", nlohmann::json::array()},
+                            {"merges", nlohmann::json::array()}};
     for (const ir::NodeId id : round->receives) {
-      entry["receives"].push_back({{"name", describe(plan, id)}, {"shape", shape_strings(plan.program.graph[id].type())}});
+      entry["receives"].push_back(
+          {{"name", describe(plan, id)}, {"shape", shape_strings(plan.program.graph[id].type())}});
     }
     for (const Merge& merge : round->merges) {
       entry["merges"].push_back({{"expr", describe_fold(plan, merge.fold)},
@@ -62,7 +66,8 @@ std::optional<Size> merge_numbers(const Plan& plan, const Merge& merge) {
     if (count) count = multiply(*count, dim.size);
   }
   // The algebraic folds send more than their result.
-  if (count && (merge.monoid == Monoid::moments || merge.monoid == Monoid::logsumexp)) count = multiply(*count, 2);
+  if (count && (merge.monoid == Monoid::moments || merge.monoid == Monoid::logsumexp))
+    count = multiply(*count, 2);
   if (count && merge.monoid == Monoid::moments) count = add(*count, 1);
   return count;
 }
@@ -87,12 +92,17 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
   std::string text = "What leaves each client, and what it is sent:\n";
   for (const Round* round : rounds) {
     text += fmt::format("\nround {}{}: {} {}\n", round->number + 1,
-                        round->loop_depth > 0 ? fmt::format(" (in every iteration, loop depth {})", round->loop_depth) : "",
-                        message_numbers(plan, *round), message_numbers(plan, *round) == "1" ? "number" : "numbers");
+                        round->loop_depth > 0
+                            ? fmt::format(" (in every iteration, loop depth {})", round->loop_depth)
+                            : "",
+                        message_numbers(plan, *round),
+                        message_numbers(plan, *round) == "1" ? "number" : "numbers");
     std::vector<std::vector<std::string>> rows;
     for (const Merge& merge : round->merges) {
-      rows.push_back({"leaves", describe_fold(plan, merge.fold), plan.program.graph[merge.fold].type().to_string(),
-                      fmt::format("merge {}", to_string(merge.monoid)), fmt::format("line {}", line_of(plan, sources, merge.fold))});
+      rows.push_back({"leaves", describe_fold(plan, merge.fold),
+                      plan.program.graph[merge.fold].type().to_string(),
+                      fmt::format("merge {}", to_string(merge.monoid)),
+                      fmt::format("line {}", line_of(plan, sources, merge.fold))});
     }
     for (const ir::NodeId id : round->receives) {
       rows.push_back({"is sent", describe(plan, id), plan.program.graph[id].type().to_string()});
@@ -104,16 +114,26 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
 
 std::string plain_merge(Monoid monoid) {
   switch (monoid) {
-    case Monoid::sum: return "added up";
-    case Monoid::count: return "counts added up";
-    case Monoid::prod: return "multiplied";
-    case Monoid::min: return "the smallest kept";
-    case Monoid::max: return "the largest kept";
-    case Monoid::any: return "true if any is";
-    case Monoid::all: return "true if all are";
-    case Monoid::moments: return "counts, means and squared deviations combined";
-    case Monoid::logsumexp: return "maxima and scaled sums combined";
-    case Monoid::none: return "";
+    case Monoid::sum:
+      return "added up";
+    case Monoid::count:
+      return "counts added up";
+    case Monoid::prod:
+      return "multiplied";
+    case Monoid::min:
+      return "the smallest kept";
+    case Monoid::max:
+      return "the largest kept";
+    case Monoid::any:
+      return "true if any is";
+    case Monoid::all:
+      return "true if all are";
+    case Monoid::moments:
+      return "counts, means and squared deviations combined";
+    case Monoid::logsumexp:
+      return "maxima and scaled sums combined";
+    case Monoid::none:
+      return "";
   }
   return "";
 }

@@ -19,12 +19,13 @@ struct Merge {
 
 // phi, merge and zero of one round; psi is the `decoder` of the step it belongs to.
 struct Round {
-  int number = 0;                       // in program order, from 0; the identity used in messages
-  int loop_depth = 0;                   // how many loops it runs inside
-  std::vector<ir::NodeId> receives;     // shared values the server sends
-  std::vector<ir::NodeId> constants;    // shared values every client makes itself (zeros, eye, literals)
-  std::vector<ir::NodeId> encoders;     // client-local federated nodes, operands first
-  std::vector<ir::NodeId> kept;         // of these, what does not change in the loop around the round
+  int number = 0;                    // in program order, from 0; the identity used in messages
+  int loop_depth = 0;                // how many loops it runs inside
+  std::vector<ir::NodeId> receives;  // shared values the server sends
+  std::vector<ir::NodeId>
+      constants;  // shared values every client makes itself (zeros, eye, literals)
+  std::vector<ir::NodeId> encoders;  // client-local federated nodes, operands first
+  std::vector<ir::NodeId> kept;      // of these, what does not change in the loop around the round
   std::vector<Merge> merges;
 };
 
@@ -50,7 +51,7 @@ struct Block {
 struct Plan {
   ir::Program program;  // lowered: every shared-from-federated node is a Merge of some round
   Block body;
-  int rounds = 0;       // how many Round values there are, each run once per iteration of its loops
+  int rounds = 0;  // how many Round values there are, each run once per iteration of its loops
 };
 
 // Splits a typed program into the fewest rounds: all folds whose inputs are ready travel together,

@@ -23,7 +23,8 @@ struct Moment {
 
 class Planner {
  public:
-  explicit Planner(ir::Program program) : program_(std::move(program)), homes_(ir::find_homes(program_)) {
+  explicit Planner(ir::Program program)
+      : program_(std::move(program)), homes_(ir::find_homes(program_)) {
     const std::size_t count = program_.graph.size();
     is_fold_.resize(count);
     constant_.resize(count);
@@ -33,7 +34,8 @@ class Planner {
       constant_[id] = !node.federated() && is_constant(node);
       by_home_[homes_.of_node[id]].push_back(id);
     }
-    for (LoopId loop = 0; loop < program_.loops.size(); ++loop) children_[homes_.of_loop[loop]].push_back(loop);
+    for (LoopId loop = 0; loop < program_.loops.size(); ++loop)
+      children_[homes_.of_loop[loop]].push_back(loop);
   }
 
   Plan run() {
@@ -46,14 +48,16 @@ class Planner {
 
  private:
   bool takes_federated(const ir::Node& node) const {
-    return std::any_of(node.args.begin(), node.args.end(), [&](NodeId arg) { return program_.graph[arg].federated(); });
+    return std::any_of(node.args.begin(), node.args.end(),
+                       [&](NodeId arg) { return program_.graph[arg].federated(); });
   }
 
   // Made of literals and sizes only, so that every client can make it itself.
   bool is_constant(const ir::Node& node) const {
     if (node.kind == Kind::constant || node.kind == Kind::size) return true;
     if (node.kind != Kind::apply && node.kind != Kind::project) return false;
-    return std::all_of(node.args.begin(), node.args.end(), [&](NodeId arg) { return constant_[arg]; });
+    return std::all_of(node.args.begin(), node.args.end(),
+                       [&](NodeId arg) { return constant_[arg]; });
   }
 
   // The child loop of `region` that contains `loop`; no_loop when it is the region itself or outside.
@@ -137,7 +141,8 @@ class Planner {
       std::map<NodeId, Moment> trial;
       for (const NodeId id : nodes) {
         if (done.count(id) != 0) continue;
-        if (const std::optional<Moment> moment = earliest(id, region, gap, loops, done, trial)) trial.emplace(id, *moment);
+        if (const std::optional<Moment> moment = earliest(id, region, gap, loops, done, trial))
+          trial.emplace(id, *moment);
       }
       int rounds = 0;
       if (gap < static_cast<int>(loops.size())) {
@@ -158,8 +163,10 @@ class Planner {
     return done;
   }
 
-  std::optional<Moment> earliest(NodeId id, LoopId region, int gap, const std::vector<LoopId>& loops,
-                                 const std::map<NodeId, Moment>& done, const std::map<NodeId, Moment>& trial) const {
+  std::optional<Moment> earliest(NodeId id, LoopId region, int gap,
+                                 const std::vector<LoopId>& loops,
+                                 const std::map<NodeId, Moment>& done,
+                                 const std::map<NodeId, Moment>& trial) const {
     const ir::Node& node = program_.graph[id];
     Moment moment{gap, 0};
     if (node.kind == Kind::loop_result) {
@@ -222,7 +229,8 @@ class Planner {
     std::vector<NodeId> pending;
     for (const NodeId fold : folds) {
       const ir::Node& node = program_.graph[fold];
-      round.merges.push_back({fold, node.op->family == Family::matmul ? Monoid::sum : node.op->monoid});
+      round.merges.push_back(
+          {fold, node.op->family == Family::matmul ? Monoid::sum : node.op->monoid});
       pending.push_back(fold);
     }
     while (!pending.empty()) {
@@ -270,13 +278,16 @@ class Planner {
 void collect_rounds(const Block& block, std::vector<const Round*>& rounds) {
   for (const Step& step : block.steps) {
     if (const auto* round = std::get_if<Round>(&step.action)) rounds.push_back(round);
-    if (const auto* loop = std::get_if<LoopStep>(&step.action)) collect_rounds(loop->body.front(), rounds);
+    if (const auto* loop = std::get_if<LoopStep>(&step.action))
+      collect_rounds(loop->body.front(), rounds);
   }
 }
 
 }  // namespace
 
-Plan make_plan(const ir::Program& program, bool optimize) { return Planner(opt::pipeline(program, optimize)).run(); }
+Plan make_plan(const ir::Program& program, bool optimize) {
+  return Planner(opt::pipeline(program, optimize)).run();
+}
 
 std::vector<const Round*> rounds_of(const Plan& plan) {
   std::vector<const Round*> rounds;

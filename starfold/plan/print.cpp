@@ -22,7 +22,8 @@ void print_block(const Block& block, int depth, std::string& text) {
       text += indent + ids("  make", round->constants);
       text += indent + ids("  encode", round->encoders);
       text += indent + ids("  keep", round->kept);
-      for (const Merge& merge : round->merges) text += fmt::format("{}  merge %{} by {}\n", indent, merge.fold, to_string(merge.monoid));
+      for (const Merge& merge : round->merges)
+        text += fmt::format("{}  merge %{} by {}\n", indent, merge.fold, to_string(merge.monoid));
     }
     if (const auto* loop = std::get_if<LoopStep>(&step.action)) {
       text += fmt::format("{}repeat loop {}\n", indent, loop->loop);
@@ -54,6 +55,8 @@ std::string describe(const Plan& plan, ir::NodeId id) {
   return name != plan.program.names.end() ? name->second : ir::print_expr(plan.program, id);
 }
 
-std::string describe_fold(const Plan& plan, ir::NodeId id) { return ir::print_expr(plan.program, id); }
+std::string describe_fold(const Plan& plan, ir::NodeId id) {
+  return ir::print_expr(plan.program, id);
+}
 
 }  // namespace starfold

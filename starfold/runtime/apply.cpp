@@ -15,7 +15,9 @@ std::int64_t number(const Size& size, const SizeValues& sizes, Span where) {
 
 std::int64_t positive(const Size& size, const SizeValues& sizes, Span where) {
   const std::int64_t value = number(size, sizes, where);
-  if (value < 1) throw RunError(fmt::format("the size {} is {}; sizes must be positive", size.to_string(), value), where);
+  if (value < 1)
+    throw RunError(
+        fmt::format("the size {} is {}; sizes must be positive", size.to_string(), value), where);
   return value;
 }
 
@@ -29,13 +31,15 @@ Shape cell_shape(const Type& type, const SizeValues& sizes) {
   return shape;
 }
 
-std::vector<Tensor> apply(const ir::Program& program, const ir::Node& node, std::vector<const Tensor*> args,
-                          const SizeValues& sizes) {
+std::vector<Tensor> apply(const ir::Program& program, const ir::Node& node,
+                          std::vector<const Tensor*> args, const SizeValues& sizes) {
   Application application;
   application.args = std::move(args);
-  for (const ir::NodeId arg : node.args) application.record_axes.push_back(program.graph[arg].type().record_axis());
+  for (const ir::NodeId arg : node.args)
+    application.record_axes.push_back(program.graph[arg].type().record_axis());
   application.axes = node.attrs.axes;
-  for (const Size& size : node.attrs.sizes) application.sizes.push_back(positive(size, sizes, node.span));
+  for (const Size& size : node.attrs.sizes)
+    application.sizes.push_back(positive(size, sizes, node.span));
   for (const Slice& slice : node.attrs.slices) {
     ConcreteSlice concrete{slice.kind, 0, 0};
     if (slice.kind == Slice::Kind::index || slice.kind == Slice::Kind::range) {

@@ -12,8 +12,8 @@ Shape cell_shape(const Type& type, const SizeValues& sizes);
 
 // The results of a node of kind apply. Federated operands are given with their records (all, a
 // client's, or a block of them) along their record axis. A RunError names the node's place.
-std::vector<Tensor> apply(const ir::Program& program, const ir::Node& node, std::vector<const Tensor*> args,
-                          const SizeValues& sizes);
+std::vector<Tensor> apply(const ir::Program& program, const ir::Node& node,
+                          std::vector<const Tensor*> args, const SizeValues& sizes);
 
 // The value of a node of kind constant or size.
 Tensor leaf_value(const ir::Node& node, const SizeValues& sizes);

@@ -16,9 +16,12 @@ std::string shape_text(const Shape& shape) { return fmt::format("[{}]", fmt::joi
 // Solves sizes from extents, one unknown at a time, and remembers who said what.
 class Solver {
  public:
-  Solver(SizeValues known, std::map<std::string, std::string> from) : values_(std::move(known)), from_(std::move(from)) {}
+  Solver(SizeValues known, std::map<std::string, std::string> from)
+      : values_(std::move(known)), from_(std::move(from)) {}
 
-  void add(const Size& size, std::int64_t extent, std::string where) { open_.push_back({size, extent, std::move(where)}); }
+  void add(const Size& size, std::int64_t extent, std::string where) {
+    open_.push_back({size, extent, std::move(where)});
+  }
 
   SizeValues solve() {
     bool progress = true;
@@ -26,6 +29,14 @@ class Solver {
       progress = false;
       for (Equation& equation : open_) progress = step(equation) || progress;
       std::erase_if(open_, [](const Equation& equation) { return equation.closed; });
+    }
+    // Another equation might have helped; now none will.
+    for (const Equation& equation : open_) {
+      const std::vector<std::string> open = unknown(equation);
+      if (open.size() > 1) continue;
+      throw RunError(fmt::format("{} is {}, but no positive {} makes {} equal to it",
+                                 equation.where, equation.extent, open[0],
+                                 equation.size.to_string()));
     }
     return values_;
   }
@@ -38,24 +49,40 @@ class Solver {
     bool closed = false;
   };
 
-  bool step(Equation& equation) {
-    std::vector<std::string> unknown;
+  std::vector<std::string> unknown(const Equation& equation) const {
+    std::vector<std::string> names;
     for (const std::string& name : equation.size.variables()) {
-      if (values_.count(name) == 0) unknown.push_back(name);
+      if (values_.count(name) == 0) names.push_back(name);
     }
-    if (unknown.empty()) {
+    return names;
+  }
+
+  bool step(Equation& equation) {
+    const std::vector<std::string> open = unknown(equation);
+    if (open.empty()) {
       check(equation);
       return equation.closed = true;
     }
-    if (unknown.size() > 1) return false;
-    const std::optional<std::int64_t> value = equation.size.solve_for(unknown[0], values_, equation.extent);
-    if (!value || *value < 1) {
-      throw RunError(fmt::format("{} is {}, but no positive {} makes {} equal to it", equation.where, equation.extent, unknown[0],
-                                 equation.size.to_string()));
-    }
-    values_[unknown[0]] = *value;
-    from_[unknown[0]] = equation.where;
+    if (open.size() > 1) return false;
+    const std::optional<std::int64_t> value = solution(equation, open[0]);
+    if (!value) return false;
+    values_[open[0]] = *value;
+    from_[open[0]] = equation.where;
     return equation.closed = true;
+  }
+
+  // The positive value of the one unknown; found by search where it does not stand alone, as in p*p.
+  std::optional<std::int64_t> solution(const Equation& equation, const std::string& name) const {
+    const std::optional<std::int64_t> linear =
+        equation.size.solve_for(name, values_, equation.extent);
+    if (linear) return *linear >= 1 ? linear : std::nullopt;
+    constexpr std::int64_t most = 10000;
+    SizeValues trial = values_;
+    for (std::int64_t value = 1; value <= std::min(equation.extent, most); ++value) {
+      trial[name] = value;
+      if (equation.size.evaluate(trial) == equation.extent) return value;
+    }
+    return std::nullopt;
   }
 
   void check(const Equation& equation) const {
@@ -67,8 +94,9 @@ class Solver {
       reason += fmt::format("{}{} = {}{}", reason.empty() ? "" : ", ", name, values_.at(name),
                             from == from_.end() ? "" : fmt::format(" (from {})", from->second));
     }
-    throw RunError(fmt::format("{} is {}, but its size {}{} is {}", equation.where, equation.extent, equation.size.to_string(),
-                               reason.empty() ? "" : " with " + reason, expected ? std::to_string(*expected) : "too large"));
+    throw RunError(fmt::format("{} is {}, but its size {}{} is {}", equation.where, equation.extent,
+                               equation.size.to_string(), reason.empty() ? "" : " with " + reason,
+                               expected ? std::to_string(*expected) : "too large"));
   }
 
   SizeValues values_;
@@ -76,15 +104,18 @@ class Solver {
   std::vector<Equation> open_;
 };
 
-void add_equations(Solver& solver, const ir::Input& input, const Tensor& tensor, const std::string& owner) {
+void add_equations(Solver& solver, const ir::Input& input, const Tensor& tensor,
+                   const std::string& owner) {
   if (tensor.rank() != input.type.rank()) {
-    throw RunError(fmt::format("{}input {} is declared {} and needs an array with {} {}, but its array is {}", owner, input.name,
-                               input.type.to_string(), input.type.rank(), input.type.rank() == 1 ? "axis" : "axes",
-                               shape_text(tensor.shape)));
+    throw RunError(
+        fmt::format("{}input {} is declared {} and needs an array with {} {}, but its array is {}",
+                    owner, input.name, input.type.to_string(), input.type.rank(),
+                    input.type.rank() == 1 ? "axis" : "axes", shape_text(tensor.shape)));
   }
   for (std::size_t axis = 0; axis < tensor.rank(); ++axis) {
     if (input.type.dims[axis].star) continue;
-    solver.add(input.type.dims[axis].size, tensor.shape[axis], fmt::format("{}input {}, axis {}", owner, input.name, axis + 1));
+    solver.add(input.type.dims[axis].size, tensor.shape[axis],
+               fmt::format("{}input {}, axis {}", owner, input.name, axis + 1));
   }
 }
 
@@ -98,7 +129,9 @@ SizeValues bind_settings(const ir::Program& program, const Settings& settings) {
     names.push_back(size.name);
     const auto set = settings.sizes.find(size.name);
     if (set != settings.sizes.end()) {
-      if (set->second < 1) throw RunError(fmt::format("the size {} is set to {}; sizes must be positive", size.name, set->second));
+      if (set->second < 1)
+        throw RunError(fmt::format("the size {} is set to {}; sizes must be positive", size.name,
+                                   set->second));
       known[size.name] = set->second;
       from[size.name] = "its setting";
     } else if (size.value) {
@@ -112,22 +145,28 @@ SizeValues bind_settings(const ir::Program& program, const Settings& settings) {
     const auto set = settings.shared.find(input.name);
     if (input.type.federated()) {
       if (set != settings.shared.end()) {
-        throw RunError(fmt::format("input {} is {}: it comes from the clients and cannot be set", input.name, input.type.to_string()));
+        throw RunError(fmt::format("input {} is {}: it comes from the clients and cannot be set",
+                                   input.name, input.type.to_string()));
       }
       continue;
     }
     if (set != settings.shared.end()) {
       add_equations(solver, input, set->second, "");
     } else if (input.fallback == ir::no_node) {
-      throw RunError(fmt::format("the shared input {} has no value and no default; set it with --set {}=...", input.name, input.name));
+      throw RunError(
+          fmt::format("the shared input {} has no value and no default; set it with --set {}=...",
+                      input.name, input.name));
     }
   }
   const auto unknown = [&](const std::string& name) {
     const std::string suggestion = nearest(name, names);
-    throw RunError(fmt::format("the program has no shared input or size named {}{}", name,
-                               suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
+    throw RunError(
+        fmt::format("the program has no shared input or size named {}{}", name,
+                    suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
   };
-  const auto declared = [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  const auto declared = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (const auto& [name, value] : settings.sizes) {
     if (!declared(name)) unknown(name);
   }
@@ -137,14 +176,16 @@ SizeValues bind_settings(const ir::Program& program, const Settings& settings) {
   return solver.solve();
 }
 
-std::map<std::string, std::int64_t> record_counts(const ir::Program& program, const Client& client) {
+std::map<std::string, std::int64_t> record_counts(const ir::Program& program,
+                                                  const Client& client) {
   std::map<std::string, std::int64_t> counts;
   std::map<std::string, std::string> counted;
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated()) continue;
     const auto array = client.arrays.find(input.name);
     if (array == client.arrays.end()) {
-      throw RunError(fmt::format("client {} has no array for input {} ({})", client.name, input.name, input.type.to_string()));
+      throw RunError(fmt::format("client {} has no array for input {} ({})", client.name,
+                                 input.name, input.type.to_string()));
     }
     if (array->second.rank() != input.type.rank()) continue;  // reported with the sizes
     const std::int64_t count = array->second.shape[*input.type.record_axis()];
@@ -152,8 +193,9 @@ std::map<std::string, std::int64_t> record_counts(const ir::Program& program, co
     if (fresh) {
       counted[input.type.record_set()] = input.name;
     } else if (known->second != count) {
-      throw RunError(fmt::format("client {}: inputs {} and {} must have the same number of records, but have {} and {}", client.name,
-                                 counted[input.type.record_set()], input.name, known->second, count));
+      throw RunError(fmt::format(
+          "client {}: inputs {} and {} must have the same number of records, but have {} and {}",
+          client.name, counted[input.type.record_set()], input.name, known->second, count));
     }
   }
   return counts;
@@ -167,7 +209,8 @@ SizeValues bind_client(const ir::Program& program, const Client& client, SizeVal
     if (!input.type.federated()) continue;
     const auto array = client.arrays.find(input.name);
     if (array == client.arrays.end()) {
-      throw RunError(fmt::format("client {} has no array for input {} ({})", client.name, input.name, input.type.to_string()));
+      throw RunError(fmt::format("client {} has no array for input {} ({})", client.name,
+                                 input.name, input.type.to_string()));
     }
     add_equations(solver, input, array->second, owner);
   }
@@ -178,18 +221,30 @@ SizeValues bind_client(const ir::Program& program, const Client& client, SizeVal
 void require_sizes(const ir::Program& program, const SizeValues& sizes) {
   for (const ir::SizeVariable& size : program.sizes) {
     if (sizes.count(size.name) != 0) continue;
-    throw RunError(fmt::format("no input determines the size {}; set it with --set {}=...", size.name, size.name), size.span);
+    throw RunError(fmt::format("no input determines the size {}; set it with --set {}=...",
+                               size.name, size.name),
+                   size.span);
   }
   for (const ir::NameType& name : program.name_types) {
     for (const Dim& dim : name.type.dims) {
       if (dim.star) continue;
       const std::optional<std::int64_t> value = dim.size.evaluate(sizes);
       if (value && *value >= 1) continue;
-      throw RunError(fmt::format("{} is {}, but {} is {} here; sizes must be positive", name.name, name.type.to_string(),
-                                 dim.size.to_string(), value ? std::to_string(*value) : "too large"),
+      throw RunError(fmt::format("{} is {}, but {} is {} here; sizes must be positive", name.name,
+                                 name.type.to_string(), dim.size.to_string(),
+                                 value ? std::to_string(*value) : "too large"),
                      name.span);
     }
   }
+}
+
+void require_shapes(const ir::Program& program, const Settings& settings, const SizeValues& sizes) {
+  Solver solver(sizes, {});
+  for (const ir::Input& input : program.inputs) {
+    const auto set = settings.shared.find(input.name);
+    if (set != settings.shared.end()) add_equations(solver, input, set->second, "");
+  }
+  solver.solve();
 }
 
 }  // namespace starfold

@@ -41,4 +41,7 @@ std::map<std::string, std::int64_t> record_counts(const ir::Program& program, co
 // Throws RunError when a size variable has no value or is not positive.
 void require_sizes(const ir::Program& program, const SizeValues& sizes);
 
+// Throws RunError when a shared input was given a value that these sizes do not allow.
+void require_shapes(const ir::Program& program, const Settings& settings, const SizeValues& sizes);
+
 }  // namespace starfold

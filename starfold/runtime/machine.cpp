@@ -24,7 +24,8 @@ Machine::Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Setti
 }
 
 const Tensor& Machine::value(NodeId id) const {
-  if (values_[id].empty()) throw Bug(fmt::format("the value of node %{} was read before it was computed", id));
+  if (values_[id].empty())
+    throw Bug(fmt::format("the value of node %{} was read before it was computed", id));
   return values_[id].front();
 }
 
@@ -34,7 +35,9 @@ std::map<NodeId, Tensor> Machine::to_send() const {
   return values;
 }
 
-Shape Machine::fold_shape(const Merge& merge) const { return cell_shape(plan_->program.graph[merge.fold].type(), sizes_); }
+Shape Machine::fold_shape(const Merge& merge) const {
+  return cell_shape(plan_->program.graph[merge.fold].type(), sizes_);
+}
 
 void Machine::absorb(const std::vector<MergeState>& merged) {
   for (std::size_t i = 0; i < round_->merges.size(); ++i) {
@@ -83,7 +86,8 @@ bool Machine::end_block() {
   Frame& frame = frames_.back();
   record_traces(frame.loop);
   if (frame.loop == ir::no_loop) {
-    for (const ir::Output& output : plan_->program.outputs) results_.outputs[output.name] = value(output.node);
+    for (const ir::Output& output : plan_->program.outputs)
+      results_.outputs[output.name] = value(output.node);
     frames_.clear();
     return true;
   }
@@ -93,7 +97,8 @@ bool Machine::end_block() {
   for (std::size_t i = 0; i < states.size(); ++i) states[i] = value(loop.carried[i].next);
   ++frame.iteration;
   ++results_.iterations[frame.loop];
-  const bool stop = frame.iteration >= frame.limit || (loop.until != ir::no_node && value(loop.until).item() != 0);
+  const bool stop = frame.iteration >= frame.limit ||
+                    (loop.until != ir::no_node && value(loop.until).item() != 0);
   if (stop) {
     close_loop();
     return false;
@@ -129,20 +134,24 @@ void Machine::compute(const std::vector<NodeId>& nodes) {
 std::vector<Tensor> Machine::evaluate(const ir::Node& node) {
   switch (node.kind) {
     case Kind::constant:
-    case Kind::size: return {leaf_value(node, sizes_)};
+    case Kind::size:
+      return {leaf_value(node, sizes_)};
     case Kind::input: {
       const ir::Input& input = plan_->program.inputs[node.index];
       const auto set = shared_.find(input.name);
       return {set != shared_.end() ? set->second : value(input.fallback)};
     }
-    case Kind::project: return {values_[node.args[0]][node.index]};
-    case Kind::loop_result: return {loop_values_[node.index][node.slot]};
+    case Kind::project:
+      return {values_[node.args[0]][node.index]};
+    case Kind::loop_result:
+      return {loop_values_[node.index][node.slot]};
     case Kind::apply: {
       std::vector<const Tensor*> args;
       for (const NodeId arg : node.args) args.push_back(&value(arg));
       return apply(plan_->program, node, std::move(args), sizes_);
     }
-    default: throw Bug("a decoder met a node it cannot compute");
+    default:
+      throw Bug("a decoder met a node it cannot compute");
   }
 }
 

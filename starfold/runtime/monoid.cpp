@@ -15,26 +15,44 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 double zero_of(Monoid monoid) {
   switch (monoid) {
     case Monoid::prod:
-    case Monoid::all: return 1;
-    case Monoid::min: return inf;
-    case Monoid::max: return -inf;
-    default: return 0;
+    case Monoid::all:
+      return 1;
+    case Monoid::min:
+      return inf;
+    case Monoid::max:
+      return -inf;
+    default:
+      return 0;
   }
 }
 
-double smaller(double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::min(a, b); }
-double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::max(a, b); }
+// Of two zeros the negative one is smaller, so that the order of operands never shows.
+double smaller(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return nan;
+  return a < b || (a == b && std::signbit(a)) ? a : b;
+}
+double larger(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return nan;
+  return a > b || (a == b && !std::signbit(a)) ? a : b;
+}
 
 double merge_numbers(Monoid monoid, double a, double b) {
   switch (monoid) {
     case Monoid::sum:
-    case Monoid::count: return a + b;
-    case Monoid::prod: return a * b;
-    case Monoid::min: return smaller(a, b);
-    case Monoid::max: return larger(a, b);
-    case Monoid::any: return a != 0 || b != 0 ? 1 : 0;
-    case Monoid::all: return a != 0 && b != 0 ? 1 : 0;
-    default: throw Bug("a merge of single numbers was asked for");
+    case Monoid::count:
+      return a + b;
+    case Monoid::prod:
+      return a * b;
+    case Monoid::min:
+      return smaller(a, b);
+    case Monoid::max:
+      return larger(a, b);
+    case Monoid::any:
+      return a != 0 || b != 0 ? 1 : 0;
+    case Monoid::all:
+      return a != 0 && b != 0 ? 1 : 0;
+    default:
+      throw Bug("a merge of single numbers was asked for");
   }
 }
 
@@ -67,7 +85,9 @@ void merge_logsumexp(MergeState& into, const MergeState& from) {
     const double max_b = from[0].data[i];
     const double sum_b = from[1].data[i];
     const double top = larger(max_a, max_b);
-    const auto scaled = [top](double sum, double max) { return max == top ? sum : sum * std::exp(max - top); };
+    const auto scaled = [top](double sum, double max) {
+      return max == top ? sum : sum * std::exp(max - top);
+    };
     sum_a = scaled(sum_a, max_a) + scaled(sum_b, max_b);
     max_a = top;
   }
@@ -120,13 +140,21 @@ std::string invalid_state(Monoid monoid, const MergeState& state, const Shape& r
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (state[i].shape != shapes[i]) return "a part has the wrong shape";
   }
-  const auto whole = [](double value) { return value >= 0 && value <= 9007199254740992.0 && value == std::floor(value); };
+  const auto whole = [](double value) {
+    return value >= 0 && value <= 9007199254740992.0 && value == std::floor(value);
+  };
   const auto truth = [](double value) { return value == 0 || value == 1; };
-  const auto every = [&](const Tensor& tensor, const auto& test) { return std::all_of(tensor.data.begin(), tensor.data.end(), test); };
-  if ((monoid == Monoid::count || monoid == Monoid::moments) && !every(state[0], whole)) return "a count is not a whole number";
-  if ((monoid == Monoid::any || monoid == Monoid::all) && !every(state[0], truth)) return "a truth value is neither 0 nor 1";
-  if (monoid == Monoid::moments && !every(state[2], [](double value) { return !(value < 0); })) return "a sum of squares is negative";
-  if (monoid == Monoid::logsumexp && !every(state[1], [](double value) { return !(value < 0); })) return "a sum of exponentials is negative";
+  const auto every = [&](const Tensor& tensor, const auto& test) {
+    return std::all_of(tensor.data.begin(), tensor.data.end(), test);
+  };
+  if ((monoid == Monoid::count || monoid == Monoid::moments) && !every(state[0], whole))
+    return "a count is not a whole number";
+  if ((monoid == Monoid::any || monoid == Monoid::all) && !every(state[0], truth))
+    return "a truth value is neither 0 nor 1";
+  if (monoid == Monoid::moments && !every(state[2], [](double value) { return !(value < 0); }))
+    return "a sum of squares is negative";
+  if (monoid == Monoid::logsumexp && !every(state[1], [](double value) { return !(value < 0); }))
+    return "a sum of exponentials is negative";
   return {};
 }
 

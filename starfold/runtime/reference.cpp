@@ -16,27 +16,35 @@ using ir::NodeId;
 
 class Reference {
  public:
-  Reference(const ir::Program& program, const std::vector<Client>& clients, const Settings& settings)
-      : program_(ir::prune(program)), homes_(ir::find_homes(program_)), clients_(clients), settings_(settings) {
+  Reference(const ir::Program& program, const std::vector<Client>& clients,
+            const Settings& settings)
+      : program_(ir::prune(program)),
+        homes_(ir::find_homes(program_)),
+        clients_(clients),
+        settings_(settings) {
     sizes_ = bind_settings(program_, settings);
     for (const Client& client : clients) sizes_ = bind_client(program_, client, sizes_);
     require_sizes(program_, sizes_);
+    require_shapes(program_, settings, sizes_);
     values_.resize(program_.graph.size());
     nodes_.resize(program_.loops.size() + 1);
-    for (NodeId id = 0; id < program_.graph.size(); ++id) nodes_[slot(homes_.of_node[id])].push_back(id);
+    for (NodeId id = 0; id < program_.graph.size(); ++id)
+      nodes_[slot(homes_.of_node[id])].push_back(id);
     results_.iterations.resize(program_.loops.size());
   }
 
   Results run() {
     evaluate_region(ir::no_loop);
-    for (const ir::Output& output : program_.outputs) results_.outputs[output.name] = value(output.node);
+    for (const ir::Output& output : program_.outputs)
+      results_.outputs[output.name] = value(output.node);
     return std::move(results_);
   }
 
  private:
   static std::size_t slot(LoopId loop) { return loop == ir::no_loop ? 0 : loop + 1; }
   const Tensor& value(NodeId id) const {
-    if (values_[id].empty()) throw Bug(fmt::format("the value of node %{} was read before it was computed", id));
+    if (values_[id].empty())
+      throw Bug(fmt::format("the value of node %{} was read before it was computed", id));
     return values_[id].front();
   }
 
@@ -81,16 +89,21 @@ class Reference {
   std::vector<Tensor> evaluate(const ir::Node& node) {
     switch (node.kind) {
       case Kind::constant:
-      case Kind::size: return {leaf_value(node, sizes_)};
-      case Kind::input: return {input(program_.inputs[node.index])};
-      case Kind::variable: return values_[node.args[0]];
-      case Kind::project: return {values_[node.args[0]][node.index]};
+      case Kind::size:
+        return {leaf_value(node, sizes_)};
+      case Kind::input:
+        return {input(program_.inputs[node.index])};
+      case Kind::variable:
+        return values_[node.args[0]];
+      case Kind::project:
+        return {values_[node.args[0]][node.index]};
       case Kind::apply: {
         std::vector<const Tensor*> args;
         for (const NodeId arg : node.args) args.push_back(&value(arg));
         return apply(program_, node, std::move(args), sizes_);
       }
-      default: throw Bug("a loop value was evaluated as an expression");
+      default:
+        throw Bug("a loop value was evaluated as an expression");
     }
   }
 
@@ -121,7 +134,8 @@ std::int64_t iteration_limit(double count, const ir::Loop& loop) {
   return static_cast<std::int64_t>(count);
 }
 
-Tensor virtual_global(const ir::Input& input, const std::vector<Client>& clients, const SizeValues& sizes) {
+Tensor virtual_global(const ir::Input& input, const std::vector<Client>& clients,
+                      const SizeValues& sizes) {
   const std::size_t axis = *input.type.record_axis();
   Tensor whole;
   whole.shape = cell_shape(input.type, sizes);
@@ -137,13 +151,15 @@ Tensor virtual_global(const ir::Input& input, const std::vector<Client>& clients
     for (const Client& client : clients) {
       const Tensor& part = client.arrays.at(input.name);
       const std::int64_t length = part.shape[axis] * inner;
-      whole.data.insert(whole.data.end(), part.data.begin() + o * length, part.data.begin() + (o + 1) * length);
+      whole.data.insert(whole.data.end(), part.data.begin() + o * length,
+                        part.data.begin() + (o + 1) * length);
     }
   }
   return whole;
 }
 
-Results evaluate_reference(const ir::Program& program, const std::vector<Client>& clients, const Settings& settings) {
+Results evaluate_reference(const ir::Program& program, const std::vector<Client>& clients,
+                           const Settings& settings) {
   return Reference(program, clients, settings).run();
 }
 

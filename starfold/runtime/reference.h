@@ -19,10 +19,12 @@ struct Results {
 };
 
 // Evaluates a program with all records in one place, clients concatenated in order.
-Results evaluate_reference(const ir::Program& program, const std::vector<Client>& clients, const Settings& settings);
+Results evaluate_reference(const ir::Program& program, const std::vector<Client>& clients,
+                           const Settings& settings);
 
 // The tensors of one input joined along its record axis.
-Tensor virtual_global(const ir::Input& input, const std::vector<Client>& clients, const SizeValues& sizes);
+Tensor virtual_global(const ir::Input& input, const std::vector<Client>& clients,
+                      const SizeValues& sizes);
 
 // The number of iterations that a loop's count stands for.
 std::int64_t iteration_limit(double count, const ir::Loop& loop);

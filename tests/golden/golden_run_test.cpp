@@ -23,7 +23,8 @@ std::vector<std::string> passing_programs() {
   std::vector<std::string> paths;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
     const std::string name = entry.path().filename().string();
-    if (entry.path().extension() == ".fold" && name.rfind("fail_", 0) != 0) paths.push_back(fs::relative(entry.path(), root).string());
+    if (entry.path().extension() == ".fold" && name.rfind("fail_", 0) != 0)
+      paths.push_back(fs::relative(entry.path(), root).string());
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -33,7 +34,8 @@ std::vector<std::string> passing_programs() {
 Tensor random_tensor(const Shape& shape, std::mt19937_64& random) {
   Tensor tensor(shape);
   for (double& value : tensor.data) {
-    value = random() % 3 == 0 ? static_cast<double>(1 + random() % 2) : std::uniform_real_distribution<>(0.1, 2)(random);
+    value = random() % 3 == 0 ? static_cast<double>(1 + random() % 2)
+                              : std::uniform_real_distribution<>(0.1, 2)(random);
   }
   return tensor;
 }
@@ -52,15 +54,21 @@ Federation random_federation(const ir::Program& program, std::mt19937_64& random
     federation.settings.sizes[size.name] = sizes[size.name];
   }
   for (const ir::Input& input : program.inputs) {
-    if (!input.type.federated()) federation.settings.shared[input.name] = random_tensor(cell_shape(input.type, sizes), random);
+    if (!input.type.federated())
+      federation.settings.shared[input.name] = random_tensor(cell_shape(input.type, sizes), random);
   }
-  for (const auto& [name, base] : {std::pair("one", 4), std::pair("none", 0), std::pair("two", 7)}) {
+  for (const auto& [name, base] :
+       {std::pair("one", 4), std::pair("none", 0), std::pair("two", 7)}) {
     Client client;
     client.name = name;
     std::map<std::string, std::int64_t> counts;
     for (const ir::Input& input : program.inputs) {
       if (!input.type.federated()) continue;
-      const auto records = counts.emplace(input.type.record_set(), base == 0 ? 0 : base + static_cast<std::int64_t>(random() % 3)).first->second;
+      const auto records =
+          counts
+              .emplace(input.type.record_set(),
+                       base == 0 ? 0 : base + static_cast<std::int64_t>(random() % 3))
+              .first->second;
       Shape shape = cell_shape(input.type, sizes);
       shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*input.type.record_axis()), records);
       client.arrays[input.name] = random_tensor(shape, random);
@@ -78,8 +86,10 @@ void expect_equal(const Results& expected, const Results& actual) {
     for (std::size_t i = 0; i < tensor.data.size(); ++i) {
       const double a = tensor.data[i];
       const double b = other.data[i];
-      const bool same = a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-9 * (1 + std::abs(a));
-      EXPECT_TRUE(same) << name << "[" << i << "]: " << a << " by definition, " << b << " by the engine";
+      const bool same =
+          a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-9 * (1 + std::abs(a));
+      EXPECT_TRUE(same) << name << "[" << i << "]: " << a << " by definition, " << b
+                        << " by the engine";
     }
   }
   EXPECT_EQ(expected.iterations, actual.iterations);
@@ -103,7 +113,8 @@ TEST_P(GoldenRun, EqualsTheReferenceInEveryConfiguration) {
     const Federation federation = random_federation(program->compilation.program, random);
     std::optional<Results> expected;
     try {
-      expected = evaluate_reference(program->compilation.program, federation.clients, federation.settings);
+      expected =
+          evaluate_reference(program->compilation.program, federation.clients, federation.settings);
     } catch (const RunError&) {
       // Some programs need data of their own (a singular matrix, a label outside): then the engine must refuse too.
     }
@@ -117,19 +128,21 @@ TEST_P(GoldenRun, EqualsTheReferenceInEveryConfiguration) {
           EXPECT_THROW(run_local(program, federation.clients, federation.settings, run), RunError);
           continue;
         }
-        expect_equal(*expected, run_local(program, federation.clients, federation.settings, run).results);
+        expect_equal(*expected,
+                     run_local(program, federation.clients, federation.settings, run).results);
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, GoldenRun, testing::ValuesIn(passing_programs()), [](const auto& instance) {
-  std::string name = instance.param;
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Programs, GoldenRun, testing::ValuesIn(passing_programs()),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           for (char& c : name) {
+                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+                           }
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace starfold

@@ -39,7 +39,12 @@ constexpr Facts carried_exact{-4, 4, 0, 1};
 class ProgramWriter {
  public:
   ProgramWriter(Random& random, const GeneratorOptions& options)
-      : random_(random), options_(options), writer_(random, options_, next_name_) {}
+      : random_(random),
+        options_(options),
+        next_name_(options.first_name),
+        writer_(random, options_, next_name_) {
+    options_.depth = random.between(2, options.depth);
+  }
 
   GeneratedProgram run() {
     declarations();
@@ -71,8 +76,8 @@ class ProgramWriter {
     std::optional<Written> h = writer_.write(decoder, want);
     // What the decoder named on the way would be no expression.
     if (!h || decoder.lines.size() > declared) {
-      const Named& last = decoder.names.back();
-      h = Written{last.name, 10, last.type, last.facts, 1};
+      const std::size_t last = result.components.size() - 1;
+      h = Written{result.names[last], 10, result.components[last].shape, {}, 1};
     }
     result.decoder = h->text;
     result.result = h->type;
@@ -180,7 +185,7 @@ class ProgramWriter {
     spec.has_default = !fallback.empty();
     line(scope_, fmt::format("input {} : {}{}", spec.name, spec.type.to_string(),
                              fallback.empty() ? "" : " = " + fallback));
-    scope_.names.push_back({spec.name, spec.type, facts_of(spec.values), 0});
+    scope_.names.push_back({spec.name, spec.type, spec.facts.value_or(facts_of(spec.values)), 0});
     result_.inputs.push_back(std::move(spec));
   }
 
@@ -412,13 +417,17 @@ class ProgramWriter {
         if (e->facts.exact()) return " until " + e->text;
       }
     }
-    if (state.named.facts.exact()) {
-      return state.named.type.is_scalar() ? fmt::format(" until {} > 1", state.named.name)
-                                          : fmt::format(" until max({}) > 1", state.named.name);
-    }
-    const std::string size = state.named.type.is_scalar()
-                                 ? fmt::format("abs({})", state.named.name)
-                                 : fmt::format("norm({})", state.named.name);
+    // All axes at once, or one after the other, as the base signature has it.
+    const std::size_t rank = state.named.type.rank();
+    const auto over_all = [&](const char* op) {
+      if (rank > 0 && !options_.base) return fmt::format("{}({})", op, state.named.name);
+      std::string text = state.named.name;
+      for (std::size_t k = 0; k < rank; ++k) text = fmt::format("{}[1]({})", op, text);
+      return text;
+    };
+    if (state.named.facts.exact()) return fmt::format(" until {} > 1", over_all("max"));
+    const std::string size =
+        rank == 0 ? fmt::format("abs({})", state.named.name) : over_all("norm");
     return fmt::format(" until {} < 0.{}", size, random_.between(100001, 899999));
   }
 
@@ -519,7 +528,7 @@ class ProgramWriter {
 
   Random& random_;
   GeneratorOptions options_;
-  int next_name_ = 1;
+  int next_name_;
   ExpressionWriter writer_;
   Scope scope_;
   GeneratedProgram result_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct GeneratorOptions {
   bool loops = true;       // states, loops, traces
   bool functions = true;   // functions and a module
   bool one_round = false;  // per-record expressions depend on no fold
-  int statements = 6;      // about how many
-  int depth = 4;           // of expressions
+  int statements = 6;      // at most about so many
+  int depth = 4;           // of expressions, at most
+  int first_name = 1;      // names are numbered from here
 };
 
 // What an input's array should hold.
@@ -32,6 +34,7 @@ struct InputSpec {
   Type type;
   Values values = Values::continuous;
   bool has_default = false;
+  std::optional<Facts> facts;  // when they are not those of `values`
 };
 
 struct GeneratedProgram {

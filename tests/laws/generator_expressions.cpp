@@ -182,6 +182,7 @@ bool ExpressionWriter::row_allowed(const Op& op, const Want& want) const {
   if (op.family == Family::shared_only && want.type.federated()) return false;
   if (options_.base) {
     return op.family != Family::client_local && op.family != Family::shared_only &&
+           op.max_args == (op.family == Family::aggregation ? 1 : op.max_args) &&
            op.name != "records";
   }
   return true;
@@ -198,6 +199,12 @@ std::optional<Written> ExpressionWriter::write(Scope& scope, const Want& want) {
       // The rows that carry most programs come up more often than one row in a hundred.
       static const std::vector<std::string> common = {"+", "-", "*", "sum", "@", "@", "permute"};
       const Op* op = random_.pick(rows).get();
+      const std::size_t standard = Signature::standard().ops().size();
+      if (rows.size() > standard && random_.chance(30)) {
+        op = rows[standard +
+                  static_cast<std::size_t>(random_.below(static_cast<int>(rows.size() - standard)))]
+                 .get();
+      }
       if (random_.chance(35)) {
         const std::string& name = random_.pick(common);
         op = options_.signature->find(name, name == "sum" || name == "permute" ? 1 : 2,
@@ -348,6 +355,10 @@ std::optional<Written> ExpressionWriter::shared_leaf(Scope& scope, const Want& w
                   0};
       return Written{name, 10, Type::scalar(), facts, 0};
     }
+    if (options_.special && random_.chance(8)) {
+      const std::string text = random_.pick(std::vector<std::string>{"nan", "inf", "-inf"});
+      return Written{text, text[0] == '-' ? 7 : 10, Type::scalar(), {0, 0, 0, 0}, 0};
+    }
     if (!want.exact && random_.chance(5))
       return Written{"pi", 10, Type::scalar(), {3, 4, 0, -1}, 0};
     return number(literal());
@@ -451,24 +462,21 @@ std::optional<Written> ExpressionWriter::base_leaf(Scope& scope, const Want& wan
       order.push_back(random_.pick(places));
     }
     if (order.size() != want.type.rank()) continue;
+    // Folded one at a time, the last one first, so that the others keep their places.
+    Written e{named.name, 10, named.type, named.facts, named.rounds};
     std::vector<std::int64_t> rest;
-    std::int64_t count = 1;
-    bool star = false;
-    for (std::size_t k = 0; k < named.type.rank(); ++k) {
+    for (std::size_t k = named.type.rank(); k-- > 0;) {
       const auto at = static_cast<std::int64_t>(k);
       if (std::find(order.begin(), order.end(), at) != order.end()) continue;
-      rest.push_back(at);
-      count *= most(scope, named.type.dims[k]);
-      star = star || named.type.dims[k].star;
-    }
-    if (star && !want.folds) continue;
-    Written e{named.name, 10, named.type, named.facts, named.rounds};
-    if (!rest.empty()) {
+      const Dim& dim = named.type.dims[k];
       const std::string op = random_.pick(std::vector<std::string>{"max", "min", "sum"});
-      e.text = fmt::format("{}{}({})", op, axis_list(named.type, rest), e.text);
-      e.facts = aggregation_facts(op, e.facts, count, star);
-      e.rounds += star ? 1 : 0;
+      e.text = fmt::format("{}{}({})", op, axis_list(e.type, {at}), e.text);
+      e.type = without_axis(e.type, k);
+      e.facts = aggregation_facts(op, e.facts, most(scope, dim), dim.star);
+      e.rounds += dim.star ? 1 : 0;
+      rest.push_back(at);
     }
+    if (e.rounds > 0 && !want.folds) continue;
     std::vector<std::int64_t> axes;
     for (const std::int64_t at : order) {
       axes.push_back(at + 1 -

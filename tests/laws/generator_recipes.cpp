@@ -98,17 +98,21 @@ std::optional<Written> ExpressionWriter::aggregation(Scope& scope, const Op& op,
     dims.insert(dims.begin() + at, {std::move(dim), true});
   };
   if (star) insert(Dim::record(random_.pick(sets)));
-  const int ordinary = star ? (random_.chance(25) ? 1 : 0) : random_.between(1, 2);
+  const int more = random_.chance(star ? 25 : 50) && !options_.base ? 1 : 0;
+  const int ordinary = (star ? 0 : 1) + more;
   for (int i = 0; i < ordinary && dims.size() < 4; ++i) insert(Dim::of(random_size(scope)));
   Type of;
   std::vector<std::int64_t> axes;
   std::int64_t count = 1;
+  std::int64_t fewest = 1;
   for (const auto& [dim, folded] : dims) {
     if (folded) axes.push_back(static_cast<std::int64_t>(of.rank()));
     if (folded) count *= most(scope, dim);
+    if (folded && !dim.star) fewest *= least(scope, dim);
     of.dims.push_back(dim);
   }
   if (axes.empty() || !small(scope, of)) return std::nullopt;
+  if ((op.name == "var" || op.name == "std") && !star && fewest < 2) return std::nullopt;
   const bool every = axes.size() == of.rank() && !of.federated() && random_.chance(60);
   random_.shuffle(axes);
 

@@ -64,6 +64,14 @@ Verdict same_bits(const Results& got, const Results& want);
 std::string show(const Tensor& tensor);
 std::string show(const Case& c);
 
+// --- laws that other laws build upon
+
+Verdict client_locality(const Case& c);
+Verdict exposure_discipline(const Case& c);
+Verdict virtual_global_consistency(const Case& c);
+Verdict engine_equals_reference(const Case& c);
+Verdict iterative_factorization(const Case& c);
+
 // Two evaluations of a generated program agree this well.
 inline constexpr double rounding = 1e-9;
 

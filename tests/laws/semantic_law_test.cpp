@@ -91,6 +91,8 @@ std::vector<std::int64_t> counts_of(const Federation& federation, const ir::Prog
   return counts;
 }
 
+}  // namespace
+
 // prop:client-locality: the value of a federated application at a client depends on that client's
 // operands and on shared values only, not on which client it is or what the others hold.
 Verdict client_locality(const Case& c) {
@@ -154,7 +156,11 @@ Verdict client_locality(const Case& c) {
   return std::nullopt;
 }
 
+namespace {
+
 TEST(Laws, ClientLocality) { check_law("Laws.ClientLocality", {}, 800, client_locality); }
+
+}  // namespace
 
 // prop:exposure-discipline: a shared value comes from federated ones only by aggregating their
 // record axis or by contracting two record axes in a matrix product.
@@ -211,9 +217,13 @@ Verdict exposure_discipline(const Case& c) {
   return std::nullopt;
 }
 
+namespace {
+
 TEST(Laws, ExposureDiscipline) {
   check_law("Laws.ExposureDiscipline", {}, 2000, exposure_discipline);
 }
+
+}  // namespace
 
 // prop:virtual-global-consistency: joined along the record axis, the values at the clients are the
 // ordinary operation on the virtual global tensors of the operands.
@@ -237,6 +247,8 @@ Verdict virtual_global_consistency(const Case& c) {
   }
   return broken;
 }
+
+namespace {
 
 TEST(Laws, VirtualGlobalConsistency) {
   check_law("Laws.VirtualGlobalConsistency", {}, 1200, virtual_global_consistency);

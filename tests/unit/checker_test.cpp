@@ -58,22 +58,25 @@ TEST(Checker, NotText) {
 
 TEST(Checker, DeepNesting) {
   for (const char* pair : {"()", "[]"}) {
-    const std::string text = "let a = " + std::string(10'000, pair[0]) + "1" + std::string(10'000, pair[1]);
+    const std::string text =
+        "let a = " + std::string(10'000, pair[0]) + "1" + std::string(10'000, pair[1]);
     EXPECT_EQ(codes(check(text + "\noutput a\n")), "E0105");
   }
   EXPECT_EQ(codes(check("let a = " + std::string(10'000, '-') + "1\noutput a\n")), "E0105");
-  EXPECT_EQ(codes(check("state s = 0\n" + repeat(200, [](int) { return "repeat 2 {"; }) + "s <- 1\n" +
-                        std::string(200, '}') + "\noutput s\n")),
+  EXPECT_EQ(codes(check("state s = 0\n" + repeat(200, [](int) { return "repeat 2 {"; }) +
+                        "s <- 1\n" + std::string(200, '}') + "\noutput s\n")),
             "E0105");
 }
 
 // Calls of calls multiply; both styles end soon.
 TEST(Checker, ExponentialCalls) {
   for (const char* body : {"f{0}(f{0}(a))", "f{0}(a) + f{0}(a)", "f{0}([a, a][1] + f{0}(a))"}) {
-    const std::string text = "fn f0(a : []) = a + 1\n" + repeat(60, [&](int i) {
-                               return fmt::format("fn f{}(a : []) = ", i + 1) + fmt::format(fmt::runtime(body), i);
-                             });
-    const double seconds = processor_seconds([&] { EXPECT_EQ(codes(check(text + "output a = f60(1)\n")), "E0701"); });
+    const std::string text =
+        "fn f0(a : []) = a + 1\n" + repeat(60, [&](int i) {
+          return fmt::format("fn f{}(a : []) = ", i + 1) + fmt::format(fmt::runtime(body), i);
+        });
+    const double seconds =
+        processor_seconds([&] { EXPECT_EQ(codes(check(text + "output a = f60(1)\n")), "E0701"); });
     EXPECT_LT(seconds, patience);
   }
 }
@@ -83,18 +86,21 @@ TEST(Checker, DeepCalls) {
   std::string open;
   for (int i = 0; i < 200; ++i) open += "-(";
   const std::string close(200, ')');
-  const std::string text = "fn f0(a : []) = a\n" + repeat(300, [&](int i) {
-                             return fmt::format("fn f{}(a : []) = {}f{}(a){}", i + 1, open, i, close);
-                           });
+  const std::string text =
+      "fn f0(a : []) = a\n" + repeat(300, [&](int i) {
+        return fmt::format("fn f{}(a : []) = {}f{}(a){}", i + 1, open, i, close);
+      });
   EXPECT_EQ(codes(check(text + "output a = f300(1)\n")), "E0701");
 }
 
 TEST(Checker, ThousandsOfErrors) {
-  const Compilation unknown = check(repeat(20'000, [](int i) { return fmt::format("output o{} = x{}", i, i); }));
+  const Compilation unknown =
+      check(repeat(20'000, [](int i) { return fmt::format("output o{} = x{}", i, i); }));
   EXPECT_EQ(unknown.diagnostics.items().size(), Diagnostics::limit);
   EXPECT_GT(unknown.diagnostics.dropped(), 0u);
   // Errors are kept where warnings are not.
-  const Compilation mixed = check(repeat(500, [](int i) { return fmt::format("let a{} = 1", i); }) + "output z = q\n");
+  const Compilation mixed =
+      check(repeat(500, [](int i) { return fmt::format("let a{} = 1", i); }) + "output z = q\n");
   EXPECT_EQ(mixed.diagnostics.items().size(), Diagnostics::limit);
   EXPECT_EQ(info(mixed.diagnostics.items().back().code).id, "E0201");
 }
@@ -112,11 +118,13 @@ TEST(Checker, HugeSizes) {
   EXPECT_EQ(codes(check("input x : [(a+b+c+d+e+f+g+h)^16]\noutput x\n")), "E0408");
   EXPECT_EQ(codes(check("input x : [a^16 * b^16]\noutput x\n")), "E0408");
   EXPECT_EQ(codes(check("output x = zeros(9007199254740993)\n")), "E0408");
-  EXPECT_EQ(codes(check("input y : [9007199254740992 * 1024 - 1]\noutput z = concat[1](y, y)\n")), "E0409");
+  EXPECT_EQ(codes(check("input y : [9007199254740992 * 1024 - 1]\noutput z = concat[1](y, y)\n")),
+            "E0408");
   EXPECT_EQ(codes(check("output x = sum[1e300](zeros(3))\n")), "E0404");
   EXPECT_EQ(codes(check("output x = [1, 2][1e300]\n")), "E0408");
-  const std::string wide = "input x : [(a+b+c+d)^4, (a+b)^16]\n" +
-                           repeat(5'000, [](int i) { return fmt::format("output y{} = x * {}", i, i); });
+  const std::string wide = "input x : [(a+b+c+d)^4, (a+b)^16]\n" + repeat(5'000, [](int i) {
+                             return fmt::format("output y{} = x * {}", i, i);
+                           });
   EXPECT_LT(processor_seconds([&] { EXPECT_TRUE(check(wide).ok()); }), patience);
 }
 
@@ -130,7 +138,8 @@ TEST(Checker, LinearTime) {
   const auto program = [](int statements) {
     return "input x : [*, p]\nlet a0 = sum[*](x)\n" + repeat(statements, [](int i) {
              return i % 4 == 3 ? fmt::format("output o{} = mean[*](x * a{})", i + 1, i / 4 * 3)
-                               : fmt::format("let a{} = a{} * 2 + x[:, 1] @ x", i / 4 * 3 + i % 4 + 1, i / 4 * 3 + i % 4);
+                               : fmt::format("let a{} = a{} * 2 + x[:, 1] @ x",
+                                             i / 4 * 3 + i % 4 + 1, i / 4 * 3 + i % 4);
            });
   };
   const auto seconds = [&](int statements) {

@@ -28,12 +28,15 @@ TEST(Docs, ListEveryCode) {
   std::size_t rows = 0;
   for (const CodeInfo& code : all_codes()) {
     const std::string severity = code.severity == Severity::error ? "error" : "warning";
-    const std::string row = "| " + std::string(code.id) + " | " + severity + " | " + std::string(code.meaning) + " |\n";
+    const std::string row =
+        "| " + std::string(code.id) + " | " + severity + " | " + std::string(code.meaning) + " |\n";
     EXPECT_NE(text.find(row), std::string::npos) << "docs/language.md lacks the row\n" << row;
     ++rows;
   }
   const std::regex any("\n\\| [EW][0-9]{4} \\|");
-  EXPECT_EQ(static_cast<std::size_t>(std::distance(std::sregex_iterator(text.begin(), text.end(), any), {})), rows);
+  EXPECT_EQ(static_cast<std::size_t>(
+                std::distance(std::sregex_iterator(text.begin(), text.end(), any), {})),
+            rows);
 }
 
 // Blocks marked `fold` are complete programs without a mistake.
@@ -46,8 +49,10 @@ TEST(Docs, ProgramsAreRight) {
     for (std::size_t at = text.find(open); at != std::string::npos; at = text.find(open, at + 1)) {
       const std::size_t begin = at + open.size();
       const Compilation compiled =
-          compile(entry.path().filename().string(), text.substr(begin, text.find("\n```", begin) + 1 - begin));
-      EXPECT_TRUE(compiled.diagnostics.items().empty()) << render_text(compiled.diagnostics, compiled.sources);
+          compile(entry.path().filename().string(),
+                  text.substr(begin, text.find("\n```", begin) + 1 - begin));
+      EXPECT_TRUE(compiled.diagnostics.items().empty())
+          << render_text(compiled.diagnostics, compiled.sources);
       ++programs;
     }
   }
@@ -58,10 +63,12 @@ TEST(Docs, PathsExist) {
   const std::set<std::string> planned = {"starfold/diff", "starfold/privacy"};
   const std::string text = read(root / "docs" / "theory.md");
   const std::regex path("(starfold|tests)/[A-Za-z0-9_/]+(\\.[a-z]+)?");
-  for (auto found = std::sregex_iterator(text.begin(), text.end(), path); found != std::sregex_iterator(); ++found) {
+  for (auto found = std::sregex_iterator(text.begin(), text.end(), path);
+       found != std::sregex_iterator(); ++found) {
     const std::string named = found->str();
     const bool pattern = named.back() == '_';  // starfold/ops/meaning_*.cpp
-    EXPECT_TRUE(pattern || planned.count(named) != 0 || fs::exists(root / named)) << "docs/theory.md: " << named;
+    EXPECT_TRUE(pattern || planned.count(named) != 0 || fs::exists(root / named))
+        << "docs/theory.md: " << named;
   }
 }
 

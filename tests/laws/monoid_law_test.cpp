@@ -1,0 +1,118 @@
+// Laws of merging: (M, merge, zero) of def:shared-state-factorization is a commutative monoid, for
+// every kind of fold and on every kind of number.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "starfold/compile.h"
+#include "starfold/plan/plan.h"
+#include "starfold/runtime/engine.h"
+#include "tests/laws/law.h"
+
+namespace starfold::laws {
+namespace {
+
+constexpr Monoid all_monoids[] = {Monoid::sum, Monoid::prod,    Monoid::min,
+                                  Monoid::max, Monoid::count,   Monoid::any,
+                                  Monoid::all, Monoid::moments, Monoid::logsumexp};
+
+bool exact(Monoid monoid) {
+  return monoid == Monoid::min || monoid == Monoid::max || monoid == Monoid::any ||
+         monoid == Monoid::all || monoid == Monoid::count;
+}
+
+// A fold whose merge is this monoid.
+std::string fold_of(Monoid monoid) {
+  return monoid == Monoid::moments ? "var" : std::string(to_string(monoid));
+}
+
+// States as clients make them: the encoded folds of a few random records.
+class States {
+ public:
+  explicit States(Monoid monoid) : monoid_(monoid) {
+    const std::string op = monoid == Monoid::count ? "records" : fold_of(monoid) + "[*]";
+    Compilation compilation = compile("law.fold", "input x : [*, 2]\noutput y = " + op + "(x)\n");
+    plan_ = std::make_shared<const Plan>(make_plan(compilation.program));
+    shape_ = monoid == Monoid::count ? Shape{} : Shape{2};
+  }
+  const Shape& shape() const { return shape_; }
+
+  MergeState random_state(Random& random, bool special) const {
+    const int records = random.pick(std::vector<int>{0, 1, 1, 2, 3, 7});
+    Client client{"c", {}};
+    Tensor x(Shape{records, 2});
+    const double inf = std::numeric_limits<double>::infinity();
+    for (double& value : x.data) {
+      value = random.chance(25) ? random.between(-2, 2) : random.uniform(-2, 2);
+      if (monoid_ == Monoid::sum && random.chance(20)) value *= 1e6;
+      if (special && random.chance(15)) {
+        value = random.pick(std::vector<double>{inf, -inf, std::nan(""), 0.0, -0.0, 1e300, 1e-300});
+      }
+    }
+    client.arrays["x"] = x;
+    Engine engine(plan_, {}, client, {3, 1});
+    const Round* round = rounds_of(*plan_).at(0);
+    EXPECT_EQ(round->merges.at(0).monoid, monoid_);
+    return engine.encode(*round, {}).at(0);
+  }
+
+ private:
+  Monoid monoid_;
+  std::shared_ptr<const Plan> plan_;
+  Shape shape_;
+};
+
+MergeState merged(Monoid monoid, MergeState a, const MergeState& b) {
+  merge(monoid, a, b);
+  return a;
+}
+
+Verdict same_state(Monoid monoid, const MergeState& a, const MergeState& b, bool bits) {
+  const Tensor x = finish(monoid, a);
+  const Tensor y = finish(monoid, b);
+  if (const Verdict broken = bits ? same_bits(x, y) : compare(x, y, 1e-12)) return broken;
+  for (std::size_t i = 0; bits && i < a.size(); ++i) {
+    if (const Verdict broken = same_bits(a[i], b[i])) return broken;
+  }
+  return std::nullopt;
+}
+
+void check_monoid(Monoid monoid, bool special) {
+  const States states(monoid);
+  for (int number = 0; number < law_programs(2000); ++number) {
+    Random random(static_cast<std::uint64_t>(number) * 2 + (special ? 1 : 0));
+    const MergeState a = states.random_state(random, special);
+    const MergeState b = states.random_state(random, special);
+    const MergeState c = states.random_state(random, special);
+    SCOPED_TRACE(fmt::format("{}, seed {}", to_string(monoid), number));
+    const MergeState none = zero(monoid, states.shape());
+    EXPECT_EQ(same_state(monoid, merged(monoid, a, none), a, true), Verdict());
+    EXPECT_EQ(same_state(monoid, merged(monoid, none, a), a, true), Verdict());
+    // The order of two summands does not change how their sum is rounded.
+    EXPECT_EQ(same_state(monoid, merged(monoid, a, b), merged(monoid, b, a), exact(monoid)),
+              Verdict());
+    // A product that underflows on one way and meets an infinity on the other has no one value.
+    if (!special || monoid != Monoid::prod) {
+      EXPECT_EQ(same_state(monoid, merged(monoid, merged(monoid, a, b), c),
+                           merged(monoid, a, merged(monoid, b, c)), exact(monoid)),
+                Verdict());
+    }
+    for (const MergeState& state : {a, merged(monoid, a, b), none}) {
+      EXPECT_EQ(invalid_state(monoid, state, states.shape()), "");
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(MonoidLaws, AssociativeCommutativeNeutral) {
+  for (const Monoid monoid : all_monoids) check_monoid(monoid, false);
+}
+
+TEST(MonoidLaws, AssociativeCommutativeNeutralOnSpecialValues) {
+  for (const Monoid monoid : all_monoids) check_monoid(monoid, true);
+}
+
+}  // namespace
+}  // namespace starfold::laws
