@@ -267,6 +267,57 @@ TEST(Diff, FoldsInsidePerRecordValues) {
   }
 }
 
+// Shared operations between the variable and a per-record value.
+TEST(Diff, SharedPartsOfPerRecordValues) {
+  for (const char* e :
+       {"x @ cumsum[1](v^2)", "x @ cholesky(spd + outer(v, v))[2]", "y * det(spd + diag(v))",
+        "y * logdet(spd + outer(v, v))", "x @ concat[1](v[1:1], exp(v[2:p]))",
+        "x @ reshape(outer(v, v), p*p)[1:p]", "x @ diag(outer(v, sin(v)))", "y * trace_of(outer(v, v))",
+        "y * max(v)", "x @ where(v > 0.7, v^2, v)", "x @ softmax[1](v)", "x @ [v[2], v[1], 1]",
+        "x @ linspace(v[1], v[2], p)", "x @ clip_norm(v, 0.9)", "x @ (m @ (m' @ v))", "y * norm(v)"}) {
+    expect_derivatives(e, "[p]", {3});
+  }
+}
+
+// Several record sets: a fold of one is a shared value to the other.
+TEST(Diff, RecordSets) {
+  World w = world({3});
+  std::mt19937_64 random(7);
+  for (std::size_t c = 0; c < w.clients.size(); ++c) {
+    const auto visits = static_cast<std::int64_t>(2 * c);
+    w.clients[c].arrays["t"] = random_tensor({visits, 3}, random);
+  }
+  const std::string text =
+      declarations("[p]") +
+      "input t : [*visits, p]\nlet s = sum[*visits](tanh(t @ v))\nlet e = square(x @ v) * s\n"
+      "let whole = sum[*](e) + logsumexp[*visits](t @ v)\noutput f = sum[*](y * e)\n"
+      "output g = sum[*](y[:, new] * grad(e, v))\noutput whole\noutput gw = grad(whole, v)\n"
+      "output hw = hessian(whole, v)\n";
+  const auto outputs = run_everywhere(text, w);
+  const ir::Program program = program_of(text);
+  expect_near(outputs.at("g"), differences(program, "f", "v", w), 2e-8, text);
+  expect_near(outputs.at("gw"), differences(program, "whole", "v", w), 2e-8, text);
+  expect_near(outputs.at("hw"), differences(program, "gw", "v", w), 2e-7, text);
+}
+
+TEST(Diff, RegisteredPrimitivesHaveNoDerivative) {
+  Signature signature = Signature::standard();
+  signature.add(Signature::ClientLocal{
+      "twice", 1, "2 * e",
+      [](std::span<const std::vector<Size>> cells) { return std::optional(cells[0]); },
+      [](std::span<const Tensor> cells) {
+        Tensor result = cells[0];
+        for (double& value : result.data) value *= 2;
+        return result;
+      }});
+  CheckOptions options;
+  options.signature = &signature;
+  const Compilation bad = compile("test.fold", "input v : [p]\noutput g = grad(sum(twice(v)), v)\n", options);
+  ASSERT_EQ(bad.diagnostics.error_count(), 1u);
+  EXPECT_EQ(bad.diagnostics.items()[0].code, Code::NoDerivative);
+  EXPECT_TRUE(compile("test.fold", "input v : [p]\nlet w = stop_gradient(v)\noutput g = grad(sum(twice(w) * v), v)\n", options).ok());
+}
+
 TEST(Diff, Nested) {
   const World w = world({3});
   const std::string text = declarations("[p]") +
