@@ -272,9 +272,10 @@ TEST(Diff, SharedPartsOfPerRecordValues) {
   for (const char* e :
        {"x @ cumsum[1](v^2)", "x @ cholesky(spd + outer(v, v))[2]", "y * det(spd + diag(v))",
         "y * logdet(spd + outer(v, v))", "x @ concat[1](v[1:1], exp(v[2:p]))",
-        "x @ reshape(outer(v, v), p*p)[1:p]", "x @ diag(outer(v, sin(v)))", "y * trace_of(outer(v, v))",
-        "y * max(v)", "x @ where(v > 0.7, v^2, v)", "x @ softmax[1](v)", "x @ [v[2], v[1], 1]",
-        "x @ linspace(v[1], v[2], p)", "x @ clip_norm(v, 0.9)", "x @ (m @ (m' @ v))", "y * norm(v)"}) {
+        "x @ reshape(outer(v, v), p*p)[1:p]", "x @ diag(outer(v, sin(v)))",
+        "y * trace_of(outer(v, v))", "y * max(v)", "x @ where(v > 0.7, v^2, v)",
+        "x @ softmax[1](v)", "y * sum([v[2], v[1], 1])", "x @ linspace(v[1], v[2], p)",
+        "x @ clip_norm(v, 0.9)", "x @ (m @ (m' @ v))", "y * norm(v)"}) {
     expect_derivatives(e, "[p]", {3});
   }
 }
@@ -312,10 +313,15 @@ TEST(Diff, RegisteredPrimitivesHaveNoDerivative) {
       }});
   CheckOptions options;
   options.signature = &signature;
-  const Compilation bad = compile("test.fold", "input v : [p]\noutput g = grad(sum(twice(v)), v)\n", options);
+  const Compilation bad =
+      compile("test.fold", "input v : [p]\noutput g = grad(sum(twice(v)), v)\n", options);
   ASSERT_EQ(bad.diagnostics.error_count(), 1u);
   EXPECT_EQ(bad.diagnostics.items()[0].code, Code::NoDerivative);
-  EXPECT_TRUE(compile("test.fold", "input v : [p]\nlet w = stop_gradient(v)\noutput g = grad(sum(twice(w) * v), v)\n", options).ok());
+  EXPECT_TRUE(
+      compile("test.fold",
+              "input v : [p]\nlet w = stop_gradient(v)\noutput g = grad(sum(twice(w) * v), v)\n",
+              options)
+          .ok());
 }
 
 TEST(Diff, Nested) {
