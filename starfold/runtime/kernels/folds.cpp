@@ -24,7 +24,6 @@ using V = hn::Vec<D>;
 using M = hn::Mask<D>;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 HWY_INLINE V number(double x) { return hn::Set(D(), x); }
 
