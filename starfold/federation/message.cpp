@@ -96,12 +96,17 @@ class Reader {
     SizeValues values;
     for (auto left = number<std::uint32_t>(); left > 0; --left) {
       std::string name = text();
+      // One layout per message: names ascend, so that equal messages are equal bytes.
+      if (!values.empty() && values.rbegin()->first >= name) fail();
       values[std::move(name)] = number<std::int64_t>();
     }
     return values;
   }
   void end() const {
     if (!rest_.empty()) fail();
+  }
+  [[noreturn]] static void fail() {
+    throw RunError("a message is malformed: a length or an order does not fit");
   }
 
  private:
@@ -110,9 +115,6 @@ class Reader {
     const std::string_view taken = rest_.substr(0, count);
     rest_.remove_prefix(count);
     return taken;
-  }
-  [[noreturn]] static void fail() {
-    throw RunError("a message is malformed: a length does not fit");
   }
 
   std::string_view rest_;
@@ -138,10 +140,13 @@ StartMessage read_start(Reader& in) {
   m.program.text = in.text();
   for (auto left = in.number<std::uint32_t>(); left > 0; --left) {
     std::string name = in.text();
+    if (!m.program.modules.empty() && m.program.modules.rbegin()->first >= name) Reader::fail();
     m.program.modules[std::move(name)] = in.text();
   }
   m.sizes = in.sizes();
-  m.optimize = in.number<std::uint8_t>() != 0;
+  const auto optimize = in.number<std::uint8_t>();
+  if (optimize > 1) Reader::fail();
+  m.optimize = optimize != 0;
   return m;
 }
 
