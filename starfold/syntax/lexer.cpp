@@ -305,7 +305,7 @@ bool at_least_one(std::string_view spelled) {
   if (first == std::string_view::npos) return false;
   const std::size_t point = std::min(digits.find('.'), digits.size());
   const auto distance = static_cast<long long>(point) - static_cast<long long>(first);
-  return distance + exponent > 0;
+  return exponent > -distance;  // their sum could overflow: an exponent has any number of digits
 }
 
 void Lexer::number_value(std::size_t begin, bool integer) {
