@@ -54,8 +54,9 @@ void Coordinator::greet(std::size_t client, const HelloMessage& message) {
   // All of it is looked at before any of it is believed.
   for (const auto& [name, value] : message.sizes) {
     const auto& declared = program_->plan->program.sizes;
-    const bool known = std::any_of(declared.begin(), declared.end(),
-                                   [&, &sought = name](const ir::SizeVariable& size) { return size.name == sought; });
+    const bool known = std::any_of(
+        declared.begin(), declared.end(),
+        [&, &sought = name](const ir::SizeVariable& size) { return size.name == sought; });
     if (!known) reject(client, fmt::format("the program has no size named {}", name));
     if (value < 1) reject(client, fmt::format("its size {} is not positive", name));
     const auto found = sizes_.find(name);
