@@ -1,17 +1,16 @@
 #include "starfold/runtime/engine.h"
 
 #include <fmt/format.h>
-#include <hwy/aligned_allocator.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
-#include <optional>
 #include <thread>
 
 #include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
+#include "starfold/runtime/engine_layout.h"
 #include "starfold/runtime/engine_program.h"
 #include "starfold/runtime/engine_run.h"
 
@@ -19,84 +18,13 @@ namespace starfold {
 namespace {
 
 using engine::BlockProgram;
+using engine::Buffer;
+using engine::Cut;
 using engine::Frame;
 using engine::RoundProgram;
 using engine::SetProgram;
 using engine::Tables;
 using ir::NodeId;
-
-// Aligned numbers, zero at first.
-class Buffer {
- public:
-  Buffer() = default;
-  explicit Buffer(std::size_t size) { reserve(size); }
-
-  // Keeps nothing of what was there when it grows.
-  void reserve(std::size_t size) {
-    if (size <= size_) return;
-    data_ = hwy::AllocateAligned<double>(size);
-    if (!data_) throw std::bad_alloc();
-    std::fill_n(data_.get(), size, 0.0);
-    size_ = size;
-  }
-  double* data() const { return data_.get(); }
-  std::size_t size() const { return size_; }
-
- private:
-  hwy::AlignedFreeUniquePtr<double[]> data_;
-  std::size_t size_ = 0;
-};
-
-// How the records of one set are cut. The cut depends on nothing but their number and the options, so
-// results do not depend on the number of threads.
-struct Cut {
-  std::size_t records = 0;
-  std::size_t block = 0;   // records per block
-  std::size_t stride = 0;  // from one column of a block to the next
-  std::size_t blocks = 0;
-  std::size_t chunk = 0;  // blocks per chunk
-  std::size_t chunks = 0;
-
-  Cut(std::int64_t count, std::int64_t block_records) {
-    records = static_cast<std::size_t>(count);
-    block = std::min(records, static_cast<std::size_t>(std::max<std::int64_t>(block_records, 1)));
-    if (records == 0) return;
-    stride = kernels::padded(block);
-    blocks = (records + block - 1) / block;
-    constexpr std::size_t most_chunks = 64;
-    constexpr std::size_t least_blocks = 8;
-    chunk = std::max(least_blocks, (blocks + most_chunks - 1) / most_chunks);
-    chunks = (blocks + chunk - 1) / chunk;
-  }
-  std::size_t length(std::size_t b) const { return std::min(block, records - b * block); }
-};
-
-// An input in column blocks: all columns of the first block, then those of the next.
-Buffer in_column_blocks(const Tensor& tensor, std::size_t axis, const Cut& cut) {
-  std::size_t outer = 1;
-  for (std::size_t k = 0; k < axis; ++k) outer *= static_cast<std::size_t>(tensor.shape[k]);
-  std::size_t inner = 1;
-  for (std::size_t k = axis + 1; k < tensor.rank(); ++k)
-    inner *= static_cast<std::size_t>(tensor.shape[k]);
-  const std::size_t cells = outer * inner;
-  Buffer result(cut.blocks * cells * cut.stride);
-  for (std::size_t b = 0; b < cut.blocks; ++b) {
-    double* to = result.data() + b * cells * cut.stride;
-    const std::size_t n = cut.length(b);
-    for (std::size_t o = 0; o < outer; ++o) {
-      const double* from = tensor.data.data() + (o * cut.records + b * cut.block) * inner;
-      // A few records at a time, so that what is read stays in the cache until all columns have it.
-      for (std::size_t first = 0; first < n; first += kernels::kPad) {
-        const std::size_t last = std::min(first + kernels::kPad, n);
-        for (std::size_t k = 0; k < inner; ++k) {
-          double* column = to + (o * inner + k) * cut.stride;
-          for (std::size_t i = first; i < last; ++i) column[i] = from[i * inner + k];
-        }
-      }
-    }
-  }
-  return result;
-}
 
 // Joins the states of chunks in a fixed tree, in whatever order they come: chunk 2i with 2i + 1, and
 // so on for the results.
@@ -200,8 +128,8 @@ class Engine::Impl {
         if (node.kind != ir::Kind::input || inputs_[node.index].size() > 0) continue;
         const ir::Input& input = program().inputs[node.index];
         inputs_[node.index] =
-            in_column_blocks(client.arrays.at(input.name), *input.type.record_axis(),
-                             cut_of(input.type.record_set()));
+            engine::in_column_blocks(client.arrays.at(input.name), *input.type.record_axis(),
+                                     cut_of(input.type.record_set()));
       }
     }
   }
@@ -329,13 +257,19 @@ class Engine::Impl {
     };
     {
       std::vector<std::jthread> workers;
-      const auto threads =
-          std::min(static_cast<std::size_t>(std::max(options_.threads, 1)), call.cut.chunks);
-      for (std::size_t i = 1; i < threads; ++i) workers.emplace_back(work);
+      for (std::size_t i = 1; i < useful_threads(call); ++i) workers.emplace_back(work);
       work();
     }
     if (failure) std::rethrow_exception(failure);
     return tree.take();
+  }
+
+  // A thread takes longer to start than some calls take altogether.
+  std::size_t useful_threads(const Call& call) const {
+    constexpr std::size_t worth_a_thread = 500'000;  // numbers to be read
+    const std::size_t numbers = call.cut.records * call.program.columns_read;
+    const auto wanted = static_cast<std::size_t>(std::max(options_.threads, 1));
+    return std::min({wanted, call.cut.chunks, 1 + numbers / worth_a_thread});
   }
 
   std::vector<MergeState> encode_chunk(const Call& call, std::size_t chunk) const {

@@ -170,6 +170,10 @@ BlockProgram Compiler::compile(const std::map<NodeId, Columns>& given) {
   program.steps = std::move(steps_);
   program.groups = group_steps(program.steps);
   program.accumulators = accumulators_;
+  for (const Step& step : program.steps) {
+    for (const Operand& arg : step.args) program.columns_read += arg.columns.size();
+    program.columns_read += step.code == Code::fold_gram ? step.places.size() : 0;
+  }
   return program;
 }
 

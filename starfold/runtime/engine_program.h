@@ -106,6 +106,7 @@ struct BlockProgram {
   std::vector<Group> groups;
   std::size_t scratch_columns = 0;
   std::size_t accumulators = 0;
+  std::size_t columns_read = 0;  // by all steps together
 };
 
 // What the programs of a record set refer to.

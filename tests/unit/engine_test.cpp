@@ -423,7 +423,7 @@ output q1 = sum[*](median[2](x))
 )");
   Random random(11);
   const Settings settings = settings_of(random);
-  const std::vector<Client> clients = {client_of("a", 30011, random)};
+  const std::vector<Client> clients = {client_of("a", 100'011, random)};
   const Results one = Federation(program, clients, settings, {64, 1}).run();
   for (const int threads : {2, 3, 8}) {
     const Results many = Federation(program, clients, settings, {64, threads}).run();
@@ -482,10 +482,10 @@ TEST(Engine, FailuresAreReportedFromAnyThread) {
   const ir::Program program = program_of("input t : [3]\ninput l : [*]\noutput o = sum[*](t[l])\n");
   Settings settings;
   settings.shared["t"] = vec({1, 2, 3});
-  Client client{"a", {{"l", Tensor({5000}, 2.0)}}};
-  client.arrays["l"].data[4000] = 7;
+  Client client{"a", {{"l", Tensor({1'200'000}, 2.0)}}};
+  client.arrays["l"].data[700'000] = 7;
   for (const int threads : {1, 4}) {
-    Federation federation(program, {client}, settings, {16, threads});
+    Federation federation(program, {client}, settings, {512, threads});
     EXPECT_NE(run_error_of([&] { federation.run(); }).find("outside the table"), std::string::npos);
   }
 }
