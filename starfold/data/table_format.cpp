@@ -140,6 +140,20 @@ std::unique_ptr<TableFormat> open_typed(const Database& database, const std::str
   return std::make_unique<TypedFormat>(database, from);
 }
 
+std::unique_ptr<TableFormat> open_parquet(const Database& database, const std::string& path) {
+  auto format =
+      std::make_unique<TypedFormat>(database, fmt::format("read_parquet({})", sql_text(path)));
+  for (const ColumnInfo& column : format->columns) {
+    if (column.name == "file_row_number") return format;
+  }
+  const Statement count =
+      database.prepare(fmt::format("SELECT count(*) FROM read_parquet({})", sql_text(path)));
+  const std::unique_ptr<Rows> rows = count.stream();
+  if (rows->next()) format->records = rows->column<std::int64_t>(0)[0];
+  format->numbered_from = fmt::format("read_parquet({}, file_row_number = true)", sql_text(path));
+  return format;
+}
+
 std::unique_ptr<TableFormat> open_json(const Database& database, const std::string& path) {
   return std::make_unique<JsonFormat>(database, path);
 }
