@@ -15,7 +15,9 @@ find_library(STARFOLD_ZLIB z REQUIRED)
 find_library(STARFOLD_OPENBLAS openblas
              PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial NO_DEFAULT_PATH)
 find_library(STARFOLD_OPENBLAS openblas REQUIRED)
-find_library(STARFOLD_LAPACKE lapacke REQUIRED)
+# The static LAPACKE: a few functions of it, over OpenBLAS's own LAPACK. The shared one brings the reference LAPACK along,
+# and resolving their symbols was most of the time a short command took.
+find_library(STARFOLD_LAPACKE NAMES liblapacke.a lapacke REQUIRED)
 
 add_library(starfold_dependencies INTERFACE)
 target_link_libraries(starfold_dependencies INTERFACE

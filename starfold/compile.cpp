@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "starfold/diff/differentiate.h"
 #include "starfold/syntax/parser.h"
 
 namespace starfold {
@@ -13,7 +14,11 @@ Compilation compile(std::string name, std::string text, const CheckOptions& opti
   const std::uint32_t file = result.sources.add(std::move(name), std::move(text));
   const ast::File parsed = parse(result.sources, file, result.diagnostics);
   result.program = check(result.sources, parsed, options, result.diagnostics);
-  if (result.ok()) ir::verify(result.program, "check");
+  if (!result.ok()) return result;
+  ir::verify(result.program, "check");
+  result.program = differentiate(result.program, result.diagnostics);
+  result.diagnostics.sort();
+  ir::verify(result.program, "differentiate");
   return result;
 }
 

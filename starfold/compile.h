@@ -18,7 +18,7 @@ struct Compilation {
   bool ok() const { return !diagnostics.has_errors(); }
 };
 
-// Parses and checks one program. Never throws on input; mistakes are in `diagnostics`.
+// Parses and checks one program and writes out its derivatives. Never throws on input; mistakes are in `diagnostics`.
 Compilation compile(std::string name, std::string text, const CheckOptions& options = {});
 
 // Reads modules from files beside the program (`stats.fold` for `import stats`).

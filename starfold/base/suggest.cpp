@@ -1,44 +1,56 @@
 #include "starfold/base/suggest.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
-#include <vector>
+#include <cstdlib>
 
 namespace starfold {
 namespace {
 
-// Edit distance with transpositions, ignoring case.
-std::size_t distance(std::string_view a, std::string_view b) {
+constexpr std::size_t longest = 64;  // names beyond this are not typing slips
+
+// Edit distance with transpositions, ignoring case; `most` or more when it is not below `most`.
+std::size_t distance(std::string_view a, std::string_view b, std::size_t most) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  std::vector<std::vector<std::size_t>> table(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        table[i][j] = i + j;
-        continue;
+  std::array<std::array<std::size_t, longest + 1>, 3> rows{};  // this row and the two before it
+  for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    const auto& above = rows[(i - 1) % 3];
+    auto& row = rows[i % 3];
+    row.fill(most);
+    // Cells farther from the diagonal cannot be below `most`.
+    const std::size_t begin = i > most ? i - most : 0;
+    const std::size_t end = std::min(b.size(), i + most);
+    std::size_t least = most;
+    for (std::size_t j = begin; j <= end; ++j) {
+      if (j == 0) {
+        row[0] = i;
+      } else {
+        const std::size_t change = lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1;
+        row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + change});
+        const bool swapped = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+                             lower(a[i - 2]) == lower(b[j - 1]);
+        if (swapped) row[j] = std::min(row[j], rows[(i - 2) % 3][j - 2] + 1);
       }
-      const std::size_t change = lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1;
-      table[i][j] =
-          std::min({table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + change});
-      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
-          lower(a[i - 2]) == lower(b[j - 1])) {
-        table[i][j] = std::min(table[i][j], table[i - 2][j - 2] + 1);
-      }
+      least = std::min(least, row[j]);
     }
+    if (least >= most) return most;
   }
-  return table[a.size()][b.size()];
+  return rows[a.size() % 3][b.size()];
 }
 
 }  // namespace
 
 std::string nearest(std::string_view written, std::span<const std::string> candidates) {
-  constexpr std::size_t longest = 64;  // names beyond this are not typing slips
   if (written.size() > longest) return {};
   std::size_t best = std::max<std::size_t>(1, written.size() / 3) + 1;
   std::string found;
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > longest) continue;
-    const std::size_t d = distance(written, candidate);
+    const std::size_t longer = std::max(candidate.size(), written.size());
+    const std::size_t shorter = std::min(candidate.size(), written.size());
+    if (candidate.size() > longest || longer - shorter >= best) continue;
+    const std::size_t d = distance(written, candidate, best);
     if (d < best && d < candidate.size()) {
       best = d;
       found = candidate;

@@ -280,32 +280,6 @@ Value Checker::call_operation(const ast::Expr& expr) {
       {*op, std::move(*args), std::move(written), expr.span, std::move(attrs), std::move(axes)});
 }
 
-namespace {
-
-// Whether a small change of `on` can change `node`: a way through operations that are not flat.
-bool varies_with(const ir::Program& program, ir::NodeId node, ir::NodeId on) {
-  std::vector<ir::NodeId> pending = {node};
-  std::set<ir::NodeId> seen;
-  while (!pending.empty()) {
-    const ir::NodeId id = pending.back();
-    pending.pop_back();
-    if (id == on) return true;
-    if (id < on || !seen.insert(id).second) continue;  // operands are older than their users
-    const ir::Node& at = program.graph[id];
-    for (std::size_t i = 0; i < at.args.size(); ++i) {
-      if (at.op == nullptr || !at.op->flat_in(i)) pending.push_back(at.args[i]);
-    }
-    if (at.kind != ir::Kind::loop_result) continue;
-    for (const ir::Carried& carried : program.loops[at.index].carried) {
-      pending.push_back(carried.init);
-      pending.push_back(carried.next);
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
 // The node of the name a derivative is taken by.
 std::optional<ir::NodeId> Checker::derivative_variable(const ast::Expr& call,
                                                        const ast::Expr& variable) {
@@ -339,7 +313,8 @@ Value Checker::derivative(const ast::Expr& expr, const Op& op) {
   const std::optional<ir::NodeId> by = derivative_variable(expr, *expr.args[1]);
   if (!of || !by) return {};
   Value value = apply({op, {*of, *by}, {expr.args[0].get(), expr.args[1].get()}, expr.span});
-  if (!value.empty() && says_warnings() && !varies_with(program_, *of, *by)) {
+  const auto is_variable = [&](ir::NodeId id) { return id == *by; };
+  if (!value.empty() && says_warnings() && !varies_with(*of, is_variable, *by, true)) {
     report({Code::ZeroGradient,
             fmt::format("this derivative by `{}` is zero everywhere", expr.args[1]->text),
             {expr.args[0]->span, fmt::format("does not change with `{}`", expr.args[1]->text)},

@@ -9,6 +9,18 @@
 
 namespace starfold {
 
+// Functions written out may not outgrow these: a chain of calls can be exponential.
+inline constexpr std::size_t max_inlined_calls = 50'000;
+inline constexpr std::size_t max_inlined_expressions = 500'000;
+// Expressions inside expressions through all calls; each takes a piece of the stack.
+inline constexpr int max_depth = 2'000;
+// Beyond so many errors nothing more is looked at.
+inline constexpr std::size_t max_errors = 1'000;
+// The search for warnings ends after so many nodes in all.
+inline constexpr std::size_t max_searched = 5'000'000;
+// No value has more axes.
+inline constexpr std::size_t max_rank = 32;
+
 // The nodes of an expression: one, several for a tuple, none after a reported mistake.
 using Value = std::vector<ir::NodeId>;
 
@@ -36,6 +48,12 @@ struct Function {
   const ast::Fn* fn = nullptr;
   bool broken = false;       // its definition has mistakes: calls of it say nothing more
   std::vector<Type> params;  // in its own sizes and record sets
+  struct Unknown {
+    std::string size;
+    std::size_t param;
+    std::size_t axis;
+  };
+  std::vector<Unknown> solution;  // which axis tells each of its sizes, in this order
   Names variables;           // the names it differentiates by
 };
 
@@ -78,7 +96,11 @@ class Checker {
   void check_definition(Module& module, Function& function);
   void add_variable(const ast::Expr& expr, Names& variables) const;
   void parameters(Function& function);
-  void check_solvable(const ast::Fn& fn, const std::vector<Type>& params);
+  void find_solution(Function& function);
+
+  // search.cpp
+  bool varies_with(ir::NodeId node, const std::function<bool(ir::NodeId)>& on, ir::NodeId oldest,
+                   bool smoothly);
 
   // statements.cpp
   void statement(const ast::Stmt& stmt);
@@ -182,6 +204,8 @@ class Checker {
   const Type& type(ir::NodeId id) const { return program_.graph[id].type(); }
   std::string text(Span span) const;
   void report(Diagnostic diagnostic);
+  // Nobody reads on after so many mistakes.
+  bool given_up() const { return diagnostics_.error_count() > max_errors; }
   // Warnings are said where something is written, not at every call of it.
   bool says_warnings() const { return !frame().function || defining_; }
   Frame& frame() { return frames_.back(); }
@@ -205,15 +229,8 @@ class Checker {
   int depth_ = 0;                  // of expressions within expressions and calls
   std::size_t inlined_calls_ = 0;
   std::size_t inlined_expressions_ = 0;
+  std::size_t searched_ = 0;  // nodes looked at for warnings
   bool outgrown_ = false;  // a limit was reported
 };
-
-// Functions written out may not outgrow these: a chain of calls can be exponential.
-inline constexpr std::size_t max_inlined_calls = 50'000;
-inline constexpr std::size_t max_inlined_expressions = 2'000'000;
-// Expressions inside expressions through all calls; each takes a piece of the stack.
-inline constexpr int max_depth = 2'000;
-// No value has more axes.
-inline constexpr std::size_t max_rank = 32;
 
 }  // namespace starfold

@@ -58,6 +58,7 @@ ir::NodeId Checker::constant(Tensor value, Span span) {
 }
 
 Value Checker::expression(const ast::Expr& expr) {
+  if (given_up()) return {};
   if (frame().function) ++inlined_expressions_;
   if (frames_.size() > 1 && !within_limits()) return {};
   ++depth_;

@@ -10,22 +10,16 @@ namespace starfold {
 namespace {
 
 // Finds the one unknown variable of a pattern such as 2*p + 1 from the size it stands for here.
-bool solve_pattern(const Size& pattern, const Size& actual, Sizes& sizes) {
-  std::vector<std::string> unknown;
-  for (const std::string& name : pattern.variables()) {
-    if (sizes.count(name) == 0) unknown.push_back(name);
-  }
-  if (unknown.size() != 1) return false;
-  const std::optional<Size> factor = pattern.linear_factor(unknown[0]);
-  if (!factor) return false;
-  const std::optional<Size> part = multiply(*factor, Size::variable(unknown[0]));
+void solve_pattern(const Size& pattern, const std::string& unknown, const Size& actual, Sizes& sizes) {
+  const std::optional<Size> factor = pattern.linear_factor(unknown);
+  const std::optional<Size> part = multiply(*factor, Size::variable(unknown));
   const std::optional<Size> rest = part ? subtract(pattern, *part) : std::nullopt;
   const std::optional<Size> known_rest = rest ? rest->substitute(sizes) : std::nullopt;
   const std::optional<Size> known_factor = factor->substitute(sizes);
-  if (!known_rest || !known_factor) return false;
+  if (!known_rest || !known_factor) return;
   const std::optional<Size> left = subtract(actual, *known_rest);
   const std::optional<Size> value = left ? divide(*left, *known_factor) : std::nullopt;
-  return value && sizes.emplace(unknown[0], *value).second;
+  if (value) sizes.emplace(unknown, *value);
 }
 
 std::string axes(std::size_t count) {
@@ -182,16 +176,10 @@ bool Checker::match_arguments(Frame& callee, const ast::Expr& call, const Functi
     if (!match_axes(callee, fn.params[i], function.params[i], type(args[i]), *call.args[i]))
       return false;
   }
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (std::size_t i = 0; i < args.size(); ++i) {
-      for (std::size_t axis = 0; axis < function.params[i].rank(); ++axis) {
-        const Dim& pattern = function.params[i].dims[axis];
-        if (!pattern.star)
-          progress =
-              solve_pattern(pattern.size, type(args[i]).dims[axis].size, callee.sizes) || progress;
-      }
-    }
+  for (const Function::Unknown& unknown : function.solution) {
+    const Size& pattern = function.params[unknown.param].dims[unknown.axis].size;
+    const Size& actual = type(args[unknown.param]).dims[unknown.axis].size;
+    solve_pattern(pattern, unknown.size, actual, callee.sizes);
   }
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!match_sizes(callee, fn.params[i], function.params[i], type(args[i]), *call.args[i]))

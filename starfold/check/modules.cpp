@@ -276,46 +276,54 @@ void Checker::parameters(Function& function) {
     }
     define(param.name, binding);
   }
-  if (complete) check_solvable(*function.fn, function.params);
+  if (complete) find_solution(function);
 }
 
-// Whether a call will tell every size: each must be the only unknown of some axis, as a factor or
-// summand of known ones.
-void Checker::check_solvable(const ast::Fn& fn, const std::vector<Type>& params) {
-  Names known;
-  const auto unknown_in = [&](const Size& size) {
+// How a call tells every size: each must be the only unknown of some axis, with known factors and
+// summands. Solved in the order in which they become the only one.
+void Checker::find_solution(Function& function) {
+  struct Axis {
+    std::size_t param;
+    std::size_t axis;
     std::vector<std::string> unknown;
-    for (const std::string& name : size.variables()) {
-      if (known.count(name) == 0) unknown.push_back(name);
-    }
-    return unknown;
   };
-  const auto solve = [&](const Dim& dim) {
-    const std::vector<std::string> unknown = unknown_in(dim.size);
-    if (unknown.size() != 1) return false;
-    const std::optional<Size> factor = dim.size.linear_factor(unknown[0]);
-    return factor && divide(*factor, *factor) && known.insert(unknown[0]).second;
-  };
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (const Type& type : params) {
-      for (const Dim& dim : type.dims) progress = solve(dim) || progress;
+  std::vector<Axis> axes;
+  std::map<std::string, std::vector<std::size_t>, std::less<>> axes_of;  // by size
+  for (std::size_t i = 0; i < function.params.size(); ++i) {
+    for (std::size_t axis = 0; axis < function.params[i].rank(); ++axis) {
+      axes.push_back({i, axis, function.params[i].dims[axis].size.variables()});
+      for (const std::string& name : axes.back().unknown) axes_of[name].push_back(axes.size() - 1);
     }
   }
-  for (std::size_t i = 0; i < params.size(); ++i) {
-    for (std::size_t axis = 0; axis < params[i].rank(); ++axis) {
-      const std::vector<std::string> unknown = unknown_in(params[i].dims[axis].size);
-      if (unknown.empty()) continue;
-      report({Code::UnsolvedSize,
-              fmt::format("a call of `{}` would not tell the size `{}`", fn.name.text, unknown[0]),
-              {fn.params[i].type.dims[axis].span,
-               unknown.size() == 1 ? fmt::format("`{}` cannot be found from this", unknown[0])
-                                   : "more than one unknown size"},
-              {},
-              "a function's sizes are found from its arguments, one at a time",
-              fmt::format("add a parameter with an axis of size `{}`", unknown[0])});
-      return;
-    }
+  Names known;
+  std::vector<std::size_t> pending(axes.size());
+  for (std::size_t i = 0; i < axes.size(); ++i) pending[i] = axes.size() - 1 - i;  // the first on top
+  while (!pending.empty()) {
+    Axis& at = axes[pending.back()];
+    pending.pop_back();
+    std::erase_if(at.unknown, [&](const std::string& name) { return known.count(name) != 0; });
+    if (at.unknown.size() != 1) continue;
+    const std::string name = at.unknown[0];
+    const std::optional<Size> factor = function.params[at.param].dims[at.axis].size.linear_factor(name);
+    if (!factor || !divide(*factor, *factor)) continue;
+    known.insert(name);
+    function.solution.push_back({name, at.param, at.axis});
+    const std::vector<std::size_t>& users = axes_of[name];
+    pending.insert(pending.end(), users.rbegin(), users.rend());
+  }
+  for (Axis& at : axes) {
+    std::erase_if(at.unknown, [&](const std::string& name) { return known.count(name) != 0; });
+    if (at.unknown.empty()) continue;
+    const std::string& name = at.unknown[0];
+    report({Code::UnsolvedSize,
+            fmt::format("a call of `{}` would not tell the size `{}`", function.fn->name.text, name),
+            {function.fn->params[at.param].type.dims[at.axis].span,
+             at.unknown.size() == 1 ? fmt::format("`{}` cannot be found from this", name)
+                                    : "more than one unknown size"},
+            {},
+            "a function's sizes are found from its arguments, one at a time",
+            fmt::format("add a parameter with an axis of size `{}`", name)});
+    return;
   }
 }
 

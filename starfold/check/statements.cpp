@@ -30,6 +30,7 @@ void updated_states(const ast::Block& body, std::vector<std::string>& found, Nam
 }  // namespace
 
 void Checker::statement(const ast::Stmt& stmt) {
+  if (given_up()) return;
   const auto handle = [&](const auto& node) {
     using Node = std::decay_t<decltype(node)>;
     if constexpr (std::is_same_v<Node, ast::SizeDecl>) size_declaration(node);
@@ -263,25 +264,13 @@ void Checker::until(const ast::Repeat& repeat, ir::LoopId loop) {
   program_.loops[loop].until = *condition;
   if (!says_warnings() || diagnostics_.has_errors()) return;
   // What differs between iterations depends on a state that the loop carries.
-  std::vector<ir::NodeId> pending = {*condition};
-  std::set<ir::NodeId> seen;
-  while (!pending.empty()) {
-    const ir::NodeId id = pending.back();
-    pending.pop_back();
-    if (id == ir::no_node || !seen.insert(id).second) continue;
+  const std::vector<ir::Carried>& carried = program_.loops[loop].carried;
+  const ir::NodeId oldest = carried.empty() ? ir::no_node : carried.front().param;
+  const auto is_carried = [&](ir::NodeId id) {
     const ir::Node& node = program_.graph[id];
-    if (node.kind == ir::Kind::loop_param && node.index == loop) return;
-    if (node.kind == ir::Kind::loop_result) {
-      const ir::Loop& inner = program_.loops[node.index];
-      pending.push_back(inner.count);
-      pending.push_back(inner.until);
-      for (const ir::Carried& carried : inner.carried) {
-        pending.push_back(carried.init);
-        pending.push_back(carried.next);
-      }
-    }
-    pending.insert(pending.end(), node.args.begin(), node.args.end());
-  }
+    return node.kind == ir::Kind::loop_param && node.index == loop;
+  };
+  if (varies_with(*condition, is_carried, oldest, false)) return;
   report({Code::ConstantUntil,
           "this condition is the same in every iteration",
           {repeat.until->span, "it depends on no state that the loop updates"},

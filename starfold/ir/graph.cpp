@@ -8,8 +8,10 @@
 namespace starfold::ir {
 namespace {
 
+// Neighbouring numbers, as nodes and their operands are, must not meet in one bucket.
 void mix(std::size_t& hash, std::size_t value) {
-  hash ^= value + 0x9E3779B97F4A7C15ULL + (hash << 6U) + (hash >> 2U);
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
+  hash ^= hash >> 32U;
 }
 
 std::size_t hash_of(const Node& node) {

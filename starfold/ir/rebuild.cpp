@@ -14,17 +14,17 @@ Program rebuild(const Program& program, const Rewrite& rewrite) {
   for (NodeId id = 0; id < program.graph.size(); ++id) {
     Node node = program.graph[id];
     for (NodeId& arg : node.args) arg = place[arg];
+    const bool is_input = node.kind == Kind::input;
+    const std::uint32_t index = node.index;
     place[id] = rewrite(to, std::move(node));
+    if (is_input) to.inputs[index].node = place[id];  // rewrites may ask for the inputs made so far
     const auto name = program.names.find(id);
     if (name != program.names.end()) to.names.emplace(place[id], name->second);
   }
   const auto move = [&](NodeId& id) {
     if (id != no_node) id = place[id];
   };
-  for (Input& input : to.inputs) {
-    move(input.node);
-    move(input.fallback);
-  }
+  for (Input& input : to.inputs) move(input.fallback);
   for (Loop& loop : to.loops) {
     move(loop.count);
     move(loop.until);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/typing.h"
 
@@ -95,7 +96,7 @@ Types quantile_type(TypeQuery& query) {
 }
 
 Op aggregation(std::string name, double (*fold)(std::span<const double>), Monoid monoid,
-               std::string doc) {
+               DerivativeRule derivative, std::string doc) {
   Op op;
   op.surface = name + "[axes](e)";
   op.name = std::move(name);
@@ -107,16 +108,15 @@ Op aggregation(std::string name, double (*fold)(std::span<const double>), Monoid
   op.type = aggregation_type;
   op.fold = fold;
   op.monoid = monoid;
-  const bool steps =
-      op.name == "count" || op.name == "any" || op.name == "all" || op.name == "argmax";
-  op.flat = steps ? 1U : 0U;
+  op.flat = derivative == nullptr ? 1U : 0U;
+  op.derivative = derivative;
   op.meaning = [fold](const Application& a) { return meaning::aggregate(fold, a); };
   return op;
 }
 
 Op quantile() {
   Op op =
-      aggregation("quantile", nullptr, Monoid::none,
+      aggregation("quantile", nullptr, Monoid::none, derivative::order_statistic,
                   "the q-quantile by linear interpolation (type 7); a vector q adds a last axis");
   op.surface = "quantile[axes](e, q)";
   op.min_args = op.max_args = 2;
@@ -130,25 +130,25 @@ Op quantile() {
 std::vector<Op> aggregation_ops() {
   using namespace meaning;
   return {
-      aggregation("sum", fold_sum, Monoid::sum, "the sum; 0 for no elements"),
-      aggregation("prod", fold_prod, Monoid::prod, "the product; 1 for no elements"),
-      aggregation("min", fold_min, Monoid::min,
+      aggregation("sum", fold_sum, Monoid::sum, derivative::sum, "the sum; 0 for no elements"),
+      aggregation("prod", fold_prod, Monoid::prod, derivative::prod, "the product; 1 for no elements"),
+      aggregation("min", fold_min, Monoid::min, derivative::extreme,
                   "the smallest element; inf for none; nan if any is nan"),
-      aggregation("max", fold_max, Monoid::max,
+      aggregation("max", fold_max, Monoid::max, derivative::extreme,
                   "the largest element; -inf for none; nan if any is nan"),
-      aggregation("count", fold_count, Monoid::count, "the number of elements"),
-      aggregation("mean", fold_mean, Monoid::sum, "the arithmetic mean; nan for no elements"),
-      aggregation("var", fold_var, Monoid::moments,
+      aggregation("count", fold_count, Monoid::count, nullptr, "the number of elements"),
+      aggregation("mean", fold_mean, Monoid::sum, derivative::mean, "the arithmetic mean; nan for no elements"),
+      aggregation("var", fold_var, Monoid::moments, derivative::var,
                   "the variance with divisor n - 1; nan for fewer than two"),
-      aggregation("std", fold_std, Monoid::moments, "the square root of var"),
-      aggregation("logsumexp", fold_logsumexp, Monoid::logsumexp,
+      aggregation("std", fold_std, Monoid::moments, derivative::std, "the square root of var"),
+      aggregation("logsumexp", fold_logsumexp, Monoid::logsumexp, derivative::logsumexp,
                   "log(sum(exp(e))) without overflow; -inf for none"),
-      aggregation("any", fold_any, Monoid::any, "1 if some element is not zero, else 0"),
-      aggregation("all", fold_all, Monoid::all, "1 if no element is zero, else 0"),
-      aggregation("norm", fold_norm, Monoid::sum, "the Euclidean norm"),
-      aggregation("argmax", fold_argmax, Monoid::none,
+      aggregation("any", fold_any, Monoid::any, nullptr, "1 if some element is not zero, else 0"),
+      aggregation("all", fold_all, Monoid::all, nullptr, "1 if no element is zero, else 0"),
+      aggregation("norm", fold_norm, Monoid::sum, derivative::norm, "the Euclidean norm"),
+      aggregation("argmax", fold_argmax, Monoid::none, nullptr,
                   "the position of the largest element, counted from 1"),
-      aggregation("median", fold_median, Monoid::none, "the median"),
+      aggregation("median", fold_median, Monoid::none, derivative::order_statistic, "the median"),
       quantile(),
   };
 }

@@ -2,6 +2,7 @@
 // (def:typing-binary-elementwise and its extension).
 #include <cmath>
 
+#include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/op.h"
 #include "starfold/ops/typing.h"
@@ -36,36 +37,39 @@ struct Row {
   bool infix;
   double (*map)(double, double);
   const char* doc;
+  DerivativeRule derivative;  // null: zero everywhere
 };
+
+using D = diff::Pullback;
 
 using F = Family;
 constexpr Row kRows[] = {
-    {"+", F::binary, true, [](double a, double b) { return a + b; }, "sum"},
-    {"-", F::binary, true, [](double a, double b) { return a - b; }, "difference"},
-    {"*", F::binary, true, [](double a, double b) { return a * b; }, "product"},
-    {"/", F::binary, true, [](double a, double b) { return a / b; }, "quotient"},
-    {"^", F::binary, true, [](double a, double b) { return std::pow(a, b); }, "power"},
+    {"+", F::binary, true, [](double a, double b) { return a + b; }, "sum", [](D& d) { d.pass(0); d.pass(1); }},
+    {"-", F::binary, true, [](double a, double b) { return a - b; }, "difference", [](D& d) { d.pass(0); d.pass(1, -1); }},
+    {"*", F::binary, true, [](double a, double b) { return a * b; }, "product", [](D& d) { d.pass(0, 1, {d.x(1)}); d.pass(1, 1, {d.x(0)}); }},
+    {"/", F::binary, true, [](double a, double b) { return a / b; }, "quotient", [](D& d) { d.pass(0, 1, {}, {d.x(1)}); d.pass(1, -1, {d.y()}, {d.x(1)}); }},
+    {"^", F::binary, true, [](double a, double b) { return std::pow(a, b); }, "power", derivative::power},
     {"and", F::binary, true, [](double a, double b) { return truth(a != 0 && b != 0); },
-     "1 where both are non-zero, else 0"},
+     "1 where both are non-zero, else 0", nullptr},
     {"or", F::binary, true, [](double a, double b) { return truth(a != 0 || b != 0); },
-     "1 where either is non-zero, else 0"},
-    {"min", F::binary, false, minimum, "the smaller of two; nan if either is"},
-    {"max", F::binary, false, maximum, "the larger of two; nan if either is"},
-    {"mod", F::binary, false, floored_mod, "remainder with the sign of the divisor"},
+     "1 where either is non-zero, else 0", nullptr},
+    {"min", F::binary, false, minimum, "the smaller of two; nan if either is", derivative::minimum},
+    {"max", F::binary, false, maximum, "the larger of two; nan if either is", derivative::maximum},
+    {"mod", F::binary, false, floored_mod, "remainder with the sign of the divisor", derivative::mod},
     {"atan2", F::binary, false, [](double a, double b) { return std::atan2(a, b); },
-     "angle of the point (b, a), in radians from -pi to pi"},
+     "angle of the point (b, a), in radians from -pi to pi", derivative::atan2},
     {"==", F::comparison, true, [](double a, double b) { return truth(a == b); },
-     "1 where equal, else 0"},
+     "1 where equal, else 0", nullptr},
     {"!=", F::comparison, true, [](double a, double b) { return truth(a != b); },
-     "1 where different, else 0"},
+     "1 where different, else 0", nullptr},
     {"<", F::comparison, true, [](double a, double b) { return truth(a < b); },
-     "1 where less, else 0"},
+     "1 where less, else 0", nullptr},
     {"<=", F::comparison, true, [](double a, double b) { return truth(a <= b); },
-     "1 where less or equal, else 0"},
+     "1 where less or equal, else 0", nullptr},
     {">", F::comparison, true, [](double a, double b) { return truth(a > b); },
-     "1 where greater, else 0"},
+     "1 where greater, else 0", nullptr},
     {">=", F::comparison, true, [](double a, double b) { return truth(a >= b); },
-     "1 where greater or equal, else 0"},
+     "1 where greater or equal, else 0", nullptr},
 };
 
 }  // namespace
@@ -82,8 +86,8 @@ std::vector<Op> binary_ops() {
     op.doc = row.doc;
     op.type = typing::broadcasting;
     op.map2 = row.map;
-    const bool logical = op.name == "and" || op.name == "or" || row.family == Family::comparison;
-    op.flat = logical ? 3U : 0U;
+    op.flat = row.derivative == nullptr ? 3U : 0U;
+    op.derivative = row.derivative;
     op.meaning = [map = row.map](const Application& a) { return meaning::map_binary(map, a); };
     ops.push_back(std::move(op));
   }

@@ -2,6 +2,7 @@
 // (prop:conservative-signature-extensions).
 #include <fmt/format.h>
 
+#include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/typing.h"
 
@@ -9,7 +10,7 @@ namespace starfold {
 namespace {
 
 Op row(std::string name, int arity, std::string surface, std::string rule, std::string doc,
-       TypeRule type, Meaning meaning) {
+       TypeRule type, Meaning meaning, DerivativeRule derivative = nullptr) {
   Op op;
   op.name = std::move(name);
   op.family = Family::client_local;
@@ -19,6 +20,7 @@ Op row(std::string name, int arity, std::string surface, std::string rule, std::
   op.doc = std::move(doc);
   op.type = std::move(type);
   op.meaning = std::move(meaning);
+  op.derivative = derivative;
   return op;
 }
 
@@ -84,14 +86,14 @@ std::vector<Op> client_local_ops() {
   one_hot.first_size_arg = 1;
   Op softmax =
       row("softmax", 1, "softmax[j](e)", "T -> T; j is not the star",
-          "exp(e) scaled to sum 1 along an ordinary axis", along_axis_type, meaning::softmax);
+          "exp(e) scaled to sum 1 along an ordinary axis", along_axis_type, meaning::softmax, derivative::softmax);
   softmax.axes = Op::Axes::required;
   Op log_softmax =
       row("log_softmax", 1, "log_softmax[j](e)", "T -> T; j is not the star",
-          "log(softmax[j](e)) without overflow", along_axis_type, meaning::log_softmax);
+          "log(softmax[j](e)) without overflow", along_axis_type, meaning::log_softmax, derivative::log_softmax);
   log_softmax.axes = Op::Axes::required;
   Op where = row("where", 3, "where(c, a, b)", "broadcast(c, a, b)",
-                 "a where c is not zero, else b", typing::broadcasting, meaning::where);
+                 "a where c is not zero, else b", typing::broadcasting, meaning::where, derivative::where);
   where.flat = 1U;  // in the condition
   std::vector<Op> ops = {
       row("zeros_like", 1, "zeros_like(e)", "T -> T", "zeros in the shape of e", typing::unchanged,
@@ -99,12 +101,12 @@ std::vector<Op> client_local_ops() {
       row("ones_like", 1, "ones_like(e)", "T -> T", "ones in the shape of e", typing::unchanged,
           meaning::ones_like),
       row("outer", 2, "outer(a, b)", "[p], [q] -> [p, q]; [*, p], [*, q] -> [*, p, q]",
-          "all products of two vectors, per record", outer_type, meaning::outer),
+          "all products of two vectors, per record", outer_type, meaning::outer, derivative::outer),
       std::move(where),
       row("clip", 3, "clip(e, lo, hi)", "broadcast(e, lo, hi)", "e moved into [lo, hi]",
-          typing::broadcasting, meaning::clip),
+          typing::broadcasting, meaning::clip, derivative::clip),
       row("clip_norm", 2, "clip_norm(e, c)", "T, [] -> T",
-          "each record scaled to Euclidean norm at most c", clip_norm_type, meaning::clip_norm),
+          "each record scaled to Euclidean norm at most c", clip_norm_type, meaning::clip_norm, derivative::clip_norm),
       std::move(one_hot),
       std::move(softmax),
       std::move(log_softmax),

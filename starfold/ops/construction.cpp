@@ -1,4 +1,5 @@
 // Shared-only constructions: values made from sizes and seeds, and rearrangements of shared axes.
+#include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/typing.h"
 
@@ -6,7 +7,7 @@ namespace starfold {
 namespace {
 
 Op row(std::string name, int min_args, int max_args, int first_size_arg, std::string surface,
-       std::string rule, std::string doc, TypeRule type, Meaning meaning) {
+       std::string rule, std::string doc, TypeRule type, Meaning meaning, DerivativeRule derivative = nullptr) {
   Op op;
   op.name = std::move(name);
   op.family = Family::shared_only;
@@ -18,6 +19,7 @@ Op row(std::string name, int min_args, int max_args, int first_size_arg, std::st
   op.doc = std::move(doc);
   op.type = std::move(type);
   op.meaning = std::move(meaning);
+  op.derivative = derivative;
   return op;
 }
 
@@ -64,16 +66,16 @@ Types cumsum_type(TypeQuery& query) {
 
 std::vector<Op> construction_ops() {
   Op cumsum = row("cumsum", 1, 1, -1, "cumsum[j](e)", "S -> S", "running sums along an axis",
-                  cumsum_type, meaning::cumsum);
+                  cumsum_type, meaning::cumsum, derivative::cumsum);
   cumsum.axes = Op::Axes::required;
-  return {
+  std::vector<Op> ops = {
       row("zeros", 0, -1, 0, "zeros(sizes...)", "[sizes...]", "zeros", sizes_type, meaning::zeros),
       row("ones", 0, -1, 0, "ones(sizes...)", "[sizes...]", "ones", sizes_type, meaning::ones),
       row("full", 1, -1, 1, "full(v, sizes...)", "[] -> [sizes...]", "v everywhere", seeded_type,
-          meaning::full),
+          meaning::full, derivative::full),
       row("eye", 1, 1, 0, "eye(n)", "[n, n]", "the identity matrix", eye_type, meaning::eye),
       row("linspace", 3, 3, 2, "linspace(a, b, n)", "[], [] -> [n]",
-          "n evenly spaced numbers from a to b", linspace_type, meaning::linspace),
+          "n evenly spaced numbers from a to b", linspace_type, meaning::linspace, derivative::linspace),
       row("normal", 1, -1, 1, "normal(seed, sizes...)", "[] -> [sizes...]",
           "standard normal numbers, the same for the same seed on every machine", seeded_type,
           meaning::normal),
@@ -81,9 +83,13 @@ std::vector<Op> construction_ops() {
           "uniform numbers in [0, 1), the same for the same seed on every machine", seeded_type,
           meaning::uniform),
       row("sort", 1, 1, -1, "sort(e)", "S -> S", "ascending along the last axis, nan last",
-          sort_type, meaning::sort),
+          sort_type, meaning::sort, derivative::order_statistic),
       std::move(cumsum),
   };
+  for (Op& op : ops) {
+    if (op.name == "normal" || op.name == "uniform") op.flat = 1U;  // seeds are whole numbers
+  }
+  return ops;
 }
 
 }  // namespace starfold

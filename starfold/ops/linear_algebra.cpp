@@ -2,13 +2,15 @@
 #include <fmt/format.h>
 
 #include "starfold/base/error.h"
+#include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/typing.h"
 
 namespace starfold {
 namespace {
 
-Op row(std::string name, int arity, std::string surface, std::string rule, std::string doc, TypeRule type, Meaning meaning) {
+Op row(std::string name, int arity, std::string surface, std::string rule, std::string doc, TypeRule type, Meaning meaning,
+       DerivativeRule derivative) {
   Op op;
   op.name = std::move(name);
   op.family = Family::shared_only;
@@ -18,6 +20,7 @@ Op row(std::string name, int arity, std::string surface, std::string rule, std::
   op.doc = std::move(doc);
   op.type = std::move(type);
   op.meaning = std::move(meaning);
+  op.derivative = derivative;
   return op;
 }
 
@@ -105,20 +108,20 @@ Types diag_type(TypeQuery& query) {
 std::vector<Op> linear_algebra_ops() {
   return {
       row("solve", 2, "solve(a, b)", "[n, n], [n] -> [n]; [n, n], [n, m] -> [n, m]", "x with a @ x = b; fails if a is singular",
-          solve_type, meaning::solve),
+          solve_type, meaning::solve, derivative::solve),
       row("cholesky", 1, "cholesky(a)", "[n, n] -> [n, n]", "lower l with l @ l' = a; fails unless a is positive definite",
-          square_to_square, meaning::cholesky),
-      row("logdet", 1, "logdet(a)", "[n, n] -> []", "log of the absolute determinant", square_to_scalar, meaning::logdet),
-      row("det", 1, "det(a)", "[n, n] -> []", "the determinant", square_to_scalar, meaning::det),
-      row("inv", 1, "inv(a)", "[n, n] -> [n, n]", "the inverse; prefer solve", square_to_square, meaning::inv),
+          square_to_square, meaning::cholesky, derivative::cholesky),
+      row("logdet", 1, "logdet(a)", "[n, n] -> []", "log of the absolute determinant", square_to_scalar, meaning::logdet, derivative::logdet),
+      row("det", 1, "det(a)", "[n, n] -> []", "the determinant", square_to_scalar, meaning::det, derivative::det),
+      row("inv", 1, "inv(a)", "[n, n] -> [n, n]", "the inverse; prefer solve", square_to_square, meaning::inv, derivative::inv),
       row("eigh", 1, "let (values, vectors) = eigh(a)", "[n, n] -> [n], [n, n]",
-          "eigenvalues of a symmetric matrix, ascending, and eigenvectors in columns", eigh_type, meaning::eigh),
+          "eigenvalues of a symmetric matrix, ascending, and eigenvectors in columns", eigh_type, meaning::eigh, derivative::factorization),
       row("svd", 1, "let (u, s, v) = svd(a)", "[m, n] -> [m, n], [n], [n, n]", "a = u @ diag(s) @ v', s descending, m >= n",
-          svd_type, tall("svd", meaning::svd)),
+          svd_type, tall("svd", meaning::svd), derivative::factorization),
       row("qr", 1, "let (q, r) = qr(a)", "[m, n] -> [m, n], [n, n]", "a = q @ r, r upper with a non-negative diagonal, m >= n",
-          qr_type, tall("qr", meaning::qr)),
-      row("diag", 1, "diag(e)", "[n] -> [n, n]; [n, n] -> [n]", "a diagonal matrix, or the diagonal of one", diag_type, meaning::diag),
-      row("trace_of", 1, "trace_of(a)", "[n, n] -> []", "the sum of the diagonal", square_to_scalar, meaning::trace_of),
+          qr_type, tall("qr", meaning::qr), derivative::factorization),
+      row("diag", 1, "diag(e)", "[n] -> [n, n]; [n, n] -> [n]", "a diagonal matrix, or the diagonal of one", diag_type, meaning::diag, derivative::diag),
+      row("trace_of", 1, "trace_of(a)", "[n, n] -> []", "the sum of the diagonal", square_to_scalar, meaning::trace_of, derivative::trace_of),
   };
 }
 

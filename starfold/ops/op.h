@@ -18,6 +18,9 @@
 namespace starfold {
 
 struct Op;
+namespace diff {
+class Pullback;
+}
 
 // The families of def:base-primitive-signature, then the two kinds of conservative extension
 // (prop:conservative-signature-extensions), then differentiation, which becomes the others.
@@ -107,6 +110,9 @@ struct Application {
 };
 using Meaning = std::function<std::vector<Tensor>(const Application&)>;
 
+// From the adjoint of a result to the adjoints of its operands (ops/derivative.h).
+using DerivativeRule = void (*)(diff::Pullback&);
+
 // How partial results along the record axis merge: the commutative monoids of
 // def:shared-state-factorization. `none` marks a holistic aggregation.
 enum class Monoid { none, sum, prod, min, max, count, any, all, moments, logsumexp };
@@ -135,6 +141,7 @@ struct Op {
   // Whether small changes of operand i never change the result: its derivative is zero everywhere.
   bool flat_in(std::size_t i) const { return i < 32 && (flat >> i & 1U) != 0; }
   std::uint32_t flat = 0;  // one bit per operand
+  DerivativeRule derivative = nullptr;  // in the other operands; null: there is none
 };
 
 // An ordered set of primitives; names may repeat when the number of arguments tells them apart.

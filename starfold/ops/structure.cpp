@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/typing.h"
 
@@ -13,7 +14,7 @@ namespace {
 using typing::describe;
 
 Op row(std::string name, Family family, int min_args, int max_args, std::string surface,
-       std::string rule, std::string doc, TypeRule type, Meaning meaning) {
+       std::string rule, std::string doc, TypeRule type, Meaning meaning, DerivativeRule derivative = nullptr) {
   Op op;
   op.name = std::move(name);
   op.family = family;
@@ -24,6 +25,7 @@ Op row(std::string name, Family family, int min_args, int max_args, std::string 
   op.doc = std::move(doc);
   op.type = std::move(type);
   op.meaning = std::move(meaning);
+  op.derivative = derivative;
   return op;
 }
 
@@ -464,17 +466,17 @@ std::vector<Op> structure_ops() {
   Op permute = row("permute", Family::permutation, 1, 1, "permute[2,1](e), e'",
                    "axes reordered; the star moves along",
                    "result axis i is input axis list[i]; e' swaps the axes of a matrix",
-                   permute_type, meaning::permute);
+                   permute_type, meaning::permute, derivative::permute);
   permute.axes = Op::Axes::required;
   Op concat = row("concat", Family::client_local, 1, -1, "concat[j](a, b, ...)",
                   "sizes along axis j add up; never the star",
                   "joins values; a shared operand is repeated for every record", concat_type,
-                  meaning::concat);
+                  meaning::concat, derivative::concat);
   concat.axes = Op::Axes::required;
   Op reshape =
       row("reshape", Family::client_local, 1, -1, "reshape(e, sizes...)",
           "ordinary axes become the given sizes; the star stays",
-          "the same elements in row-major order under new sizes", reshape_type, meaning::reshape);
+          "the same elements in row-major order under new sizes", reshape_type, meaning::reshape, derivative::reshape);
   reshape.first_size_arg = 1;
   Op records = row("records", Family::aggregation, 1, 1, "records(e)", "Fed -> []",
                    "the number of records of e's record set", records_type, meaning::records);
@@ -482,23 +484,23 @@ std::vector<Op> structure_ops() {
   records.flat = 1U;
   Op lookup = row("[e]", Family::client_local, 2, 2, "table[e]", "[k, ...], T -> [T, ...]",
                   "looks up a shared table with 1-based indices, per record where e is federated",
-                  lookup_type, meaning::lookup);
+                  lookup_type, meaning::lookup, derivative::lookup);
   lookup.flat = 2U;  // in the indices
   return {
       std::move(permute),
       row("@", Family::matmul, 2, 2, "a @ b",
           "contracts the last axis of a with the first (vector) or second-to-last axis of b",
           "matrix product; contracting star with star folds the records", matmul_type,
-          meaning::matmul),
+          meaning::matmul, derivative::matmul),
       std::move(records),
       row("[:]", Family::client_local, 1, 1, "e[:, 2], e[:, 2:4], e[:, new]",
           "per axis: kept, removed or shortened; the star only `:`",
           "picks along ordinary axes; positions count from 1, ranges include both ends", index_type,
-          meaning::index),
+          meaning::index, derivative::index),
       std::move(lookup),
       std::move(concat),
       row("[,]", Family::client_local, 1, -1, "[a, b, c]", "n values of type T -> [n, T]",
-          "a vector, matrix or stack of equal shapes", stack_type, meaning::stack),
+          "a vector, matrix or stack of equal shapes", stack_type, meaning::stack, derivative::stack),
       std::move(reshape),
   };
 }

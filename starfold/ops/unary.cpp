@@ -1,6 +1,7 @@
 // Family U: scalar maps applied to every entry. The type is unchanged (def:typing-unary).
 #include <cmath>
 
+#include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/op.h"
 #include "starfold/ops/special.h"
@@ -33,36 +34,39 @@ struct Row {
   const char* name;
   double (*map)(double);
   const char* doc;
-  bool flat = false;  // derivative zero everywhere
+  DerivativeRule derivative;  // null: zero everywhere
 };
 
+using D = diff::Pullback;
+constexpr double two_over_sqrt_pi = 1.1283791670955126;
+
 constexpr Row kRows[] = {
-    {"-", [](double x) { return -x; }, "the opposite number"},
-    {"not", [](double x) { return x == 0 ? 1.0 : 0.0; }, "1 where the entry is 0, else 0", true},
-    {"abs", [](double x) { return std::fabs(x); }, "absolute value"},
-    {"sign", sign, "-1, 0 or 1 by sign; nan stays", true},
-    {"sqrt", [](double x) { return std::sqrt(x); }, "square root; nan below 0"},
-    {"exp", [](double x) { return std::exp(x); }, "e to the power of the entry"},
-    {"expm1", [](double x) { return std::expm1(x); }, "exp(e) - 1, accurate near 0"},
-    {"log", [](double x) { return std::log(x); }, "natural logarithm; -inf at 0, nan below"},
-    {"log1p", [](double x) { return std::log1p(x); }, "log(1 + e), accurate near 0"},
-    {"sin", [](double x) { return std::sin(x); }, "sine of radians"},
-    {"cos", [](double x) { return std::cos(x); }, "cosine of radians"},
-    {"tan", [](double x) { return std::tan(x); }, "tangent of radians"},
-    {"tanh", [](double x) { return std::tanh(x); }, "hyperbolic tangent"},
-    {"sigmoid", sigmoid, "1 / (1 + exp(-e)), without overflow"},
-    {"softplus", softplus, "log(1 + exp(e)), without overflow"},
-    {"relu", relu, "the positive part, max(e, 0)"},
-    {"square", [](double x) { return x * x; }, "e * e"},
-    {"reciprocal", [](double x) { return 1 / x; }, "1 / e"},
-    {"floor", [](double x) { return std::floor(x); }, "largest whole number not above e", true},
-    {"ceil", [](double x) { return std::ceil(x); }, "smallest whole number not below e", true},
-    {"round", round_half_even, "nearest whole number, halves to even", true},
-    {"erf", [](double x) { return std::erf(x); }, "error function"},
-    {"lgamma", special::lgamma, "log |Gamma(e)|; inf at the poles"},
-    {"digamma", special::digamma, "derivative of log Gamma; nan at the poles"},
+    {"-", [](double x) { return -x; }, "the opposite number", [](D& d) { d.pass(0, -1); }},
+    {"not", [](double x) { return x == 0 ? 1.0 : 0.0; }, "1 where the entry is 0, else 0", nullptr},
+    {"abs", [](double x) { return std::fabs(x); }, "absolute value", [](D& d) { d.pass(0, 1, {d.call("sign", {d.x()})}); }},
+    {"sign", sign, "-1, 0 or 1 by sign; nan stays", nullptr},
+    {"sqrt", [](double x) { return std::sqrt(x); }, "square root; nan below 0", [](D& d) { d.pass(0, 0.5, {}, {d.y()}); }},
+    {"exp", [](double x) { return std::exp(x); }, "e to the power of the entry", [](D& d) { d.pass(0, 1, {d.y()}); }},
+    {"expm1", [](double x) { return std::expm1(x); }, "exp(e) - 1, accurate near 0", [](D& d) { d.pass(0, 1, {d.call("exp", {d.x()})}); }},
+    {"log", [](double x) { return std::log(x); }, "natural logarithm; -inf at 0, nan below", [](D& d) { d.pass(0, 1, {}, {d.x()}); }},
+    {"log1p", [](double x) { return std::log1p(x); }, "log(1 + e), accurate near 0", [](D& d) { d.pass(0, 1, {}, {d.call("+", {d.number(1), d.x()})}); }},
+    {"sin", [](double x) { return std::sin(x); }, "sine of radians", [](D& d) { d.pass(0, 1, {d.call("cos", {d.x()})}); }},
+    {"cos", [](double x) { return std::cos(x); }, "cosine of radians", [](D& d) { d.pass(0, -1, {d.call("sin", {d.x()})}); }},
+    {"tan", [](double x) { return std::tan(x); }, "tangent of radians", [](D& d) { d.pass(0, 1, {d.call("+", {d.number(1), d.call("square", {d.y()})})}); }},
+    {"tanh", [](double x) { return std::tanh(x); }, "hyperbolic tangent", [](D& d) { d.pass(0, 1, {d.call("-", {d.number(1), d.call("square", {d.y()})})}); }},
+    {"sigmoid", sigmoid, "1 / (1 + exp(-e)), without overflow", [](D& d) { d.pass(0, 1, {d.call("*", {d.y(), d.call("-", {d.number(1), d.y()})})}); }},
+    {"softplus", softplus, "log(1 + exp(e)), without overflow", [](D& d) { d.pass(0, 1, {d.call("sigmoid", {d.x()})}); }},
+    {"relu", relu, "the positive part, max(e, 0)", [](D& d) { d.pass(0, 1, {d.call(">", {d.x(), d.number(0)})}); }},
+    {"square", [](double x) { return x * x; }, "e * e", [](D& d) { d.pass(0, 2, {d.x()}); }},
+    {"reciprocal", [](double x) { return 1 / x; }, "1 / e", [](D& d) { d.pass(0, -1, {d.call("square", {d.y()})}); }},
+    {"floor", [](double x) { return std::floor(x); }, "largest whole number not above e", nullptr},
+    {"ceil", [](double x) { return std::ceil(x); }, "smallest whole number not below e", nullptr},
+    {"round", round_half_even, "nearest whole number, halves to even", nullptr},
+    {"erf", [](double x) { return std::erf(x); }, "error function", [](D& d) { d.pass(0, two_over_sqrt_pi, {d.call("exp", {d.call("-", {d.call("square", {d.x()})})})}); }},
+    {"lgamma", special::lgamma, "log |Gamma(e)|; inf at the poles", [](D& d) { d.pass(0, 1, {d.call("digamma", {d.x()})}); }},
+    {"digamma", special::digamma, "derivative of log Gamma; nan at the poles", derivative::digamma},
     {"isnan", [](double x) { return std::isnan(x) ? 1.0 : 0.0; },
-     "1 where the entry is nan, else 0", true},
+     "1 where the entry is nan, else 0", nullptr},
 };
 
 std::string surface_of(const std::string& name) {
@@ -84,7 +88,8 @@ std::vector<Op> unary_ops() {
     op.doc = row.doc;
     op.type = typing::unchanged;
     op.map1 = row.map;
-    op.flat = row.flat ? 1U : 0U;
+    op.flat = row.derivative == nullptr ? 1U : 0U;
+    op.derivative = row.derivative;
     op.meaning = [map = row.map](const Application& a) { return meaning::map_unary(map, a); };
     ops.push_back(std::move(op));
   }

@@ -1,72 +1,63 @@
-// sum[*] over a product of per-record values contracts their record axes, so the product itself is
-// never made. With cells a and b of the operands (what one record holds):
-//   sum[*](a * b)              both numbers        ->  a @ b
-//   sum[*](r[:, new] * x)      number and vector   ->  x' @ r
-//   sum[*](outer(a, b))        vectors             ->  a' @ b
+// Sums of products contract the summed axes, so that the products themselves are never made:
+//   sum[*](r[:, new] * x)             ->  x' @ r
+//   sum[*](outer(a, b))               ->  a' @ b
+//   sum[*](w[:, new, new] * outer(x, x)), (x' * w) @ x  ->  x' @ (x * w[:, new])
+//   sum[*](c * x) with c shared       ->  c * sum[*](x)
 #include <algorithm>
 
-#include "starfold/ir/builder.h"
+#include "starfold/ir/product.h"
 #include "starfold/opt/passes.h"
 
 namespace starfold::opt {
 namespace {
 
 using ir::Kind;
+using ir::Labels;
+using ir::no_node;
 using ir::NodeId;
 
-bool is_op(const ir::Node& node, std::string_view name, std::size_t arity) {
-  return node.kind == Kind::apply && node.op->name == name && node.args.size() == arity;
+// sum over some axes of a product
+NodeId contract_sum(ir::Builder& build, const ir::Node& node) {
+  ir::Algebra algebra(build);
+  const Labels labels = algebra.labels(build.type(node.args[0]));
+  Labels over;
+  Labels layout;
+  for (std::size_t axis = 0; axis < labels.size(); ++axis) {
+    const auto& axes = node.attrs.axes;
+    const bool folded = std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
+    (folded ? over : layout).push_back(labels[axis]);
+  }
+  ir::Product product;
+  algebra.multiply_parts(product, node.args[0], labels);
+  const bool plain = product.factors.size() == 1 && product.factors[0].node == node.args[0];
+  if (plain) return no_node;
+  return algebra.node(algebra.sum(std::move(product), over, layout), layout);
 }
 
-bool is_record_vector(const Type& type) { return type.rank() == 1 && type.federated(); }
-bool is_record_matrix(const Type& type) { return type.rank() == 2 && type.dims[0].star; }
-
-// r of r[:, new], a number per record written as a column; no_node otherwise.
-NodeId column_of(const ir::Program& program, NodeId id) {
-  const ir::Node& node = program.graph[id];
-  if (!is_op(node, "[:]", 1) || !is_record_vector(program.graph[node.args[0]].type())) return ir::no_node;
-  const auto& slices = node.attrs.slices;
-  const bool column = slices.size() == 2 && slices[0].kind == Slice::Kind::all && slices[1].kind == Slice::Kind::new_axis;
-  return column ? node.args[0] : ir::no_node;
-}
-
-NodeId transposed(ir::Builder& build, NodeId id) { return build.call("permute", {id}, {1, 0}); }
-
-// The matrix product that equals sum[*] of a product, or no_node.
-NodeId contraction(ir::Builder& build, const ir::Node& product) {
-  const ir::Program& program = build.program();
-  if (is_op(product, "outer", 2)) {
-    const NodeId a = product.args[0];
-    const NodeId b = product.args[1];
-    if (is_record_matrix(program.graph[a].type()) && is_record_matrix(program.graph[b].type())) {
-      return build.call("@", {transposed(build, a), b});
-    }
-    return ir::no_node;
-  }
-  if (!is_op(product, "*", 2)) return ir::no_node;
-  const NodeId a = product.args[0];
-  const NodeId b = product.args[1];
-  if (is_record_vector(program.graph[a].type()) && is_record_vector(program.graph[b].type())) return build.call("@", {a, b});
-  for (const auto& [r, x] : {std::pair(a, b), std::pair(b, a)}) {
-    const NodeId column = column_of(program, r);
-    if (column != ir::no_node && is_record_matrix(program.graph[x].type())) {
-      return build.call("@", {transposed(build, x), column});
-    }
-  }
-  return ir::no_node;
+// a @ b where both are contracted along their records
+NodeId contract_matmul(ir::Builder& build, const ir::Node& node) {
+  const Type& a = build.type(node.args[0]);
+  const Type& b = build.type(node.args[1]);
+  if (!a.dims.back().star || a.rank() > 2 || b.rank() > 2) return no_node;
+  ir::Algebra algebra(build);
+  const Labels of_a = algebra.labels(a);
+  const Labels of_b = algebra.labels(b);
+  Labels layout(of_a.begin(), of_a.end() - 1);
+  layout.insert(layout.end(), of_b.begin() + 1, of_b.end());
+  ir::Product product;
+  algebra.multiply_parts(product, node.args[0], of_a);
+  algebra.multiply_parts(product, node.args[1], of_b);
+  return algebra.node(algebra.sum(std::move(product), {of_b[0]}, layout), layout);
 }
 
 }  // namespace
 
 ir::Program contract_sums(const ir::Program& program) {
   return ir::rebuild(program, [](ir::Program& to, ir::Node node) {
-    const bool sums_records = is_op(node, "sum", 1) && node.attrs.axes == std::vector<std::int64_t>{0} &&
-                              !to.graph[node.args[0]].type().dims.empty() && to.graph[node.args[0]].type().dims[0].star;
-    if (sums_records) {
+    if (node.kind == Kind::apply && (node.op->name == "sum" || node.op->name == "@")) {
       ir::Builder build(to, node.span);
-      const ir::Node product = to.graph[node.args[0]];
-      const NodeId contracted = contraction(build, product);
-      if (contracted != ir::no_node) return contracted;
+      const NodeId contracted = node.op->name == "sum" ? contract_sum(build, node) : contract_matmul(build, node);
+      if (contracted != no_node) return contracted;
     }
     return to.graph.add(std::move(node));
   });

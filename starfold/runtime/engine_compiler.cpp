@@ -13,42 +13,9 @@ namespace {
 using ir::Kind;
 using ir::NodeId;
 
-constexpr int kFactorDepth = 3;
-
 bool is_op(const ir::Node& node, std::string_view name, std::size_t arity) {
-  return node.kind == Kind::apply && node.op->name == name && node.args.size() == arity;
-}
-
-// Operations that only name other columns.
-bool is_view(const ir::Node& node) {
-  if (node.kind != Kind::apply) return false;
-  if (node.op->family == Family::permutation) return true;
-  static constexpr std::string_view names[] = {"[:]", "reshape", "concat", "[,]", "stop_gradient"};
-  return node.op->family == Family::client_local &&
-         std::find(std::begin(names), std::end(names), node.op->name) != std::end(names);
-}
-
-CellMap identity(std::size_t cells) {
-  CellMap map(cells);
-  std::iota(map.begin(), map.end(), 0U);
-  return map;
-}
-
-// Cells in the order of the results they are folded into.
-CellMap by_place(const std::vector<std::uint32_t>& places) {
-  CellMap cells = identity(places.size());
-  std::stable_sort(cells.begin(), cells.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return places[a] < places[b]; });
-  return cells;
-}
-
-// The map that joins the columns of an aggregation.
-std::string_view joining_map(std::string_view aggregation) {
-  if (aggregation == "sum" || aggregation == "mean") return "+";
-  if (aggregation == "prod") return "*";
-  if (aggregation == "any") return "or";
-  if (aggregation == "all") return "and";
-  return aggregation;
+  return node.kind == Kind::apply && node.op->name == name && node.args.size() == arity &&
+         is_standard(*node.op);
 }
 
 Tensor numbered(const Shape& shape, std::uint32_t first) {
@@ -65,6 +32,36 @@ CellMap as_map(const Tensor& numbers) {
 }
 
 }  // namespace
+
+bool is_standard(const Op& op) {
+  static const std::set<const Op*> ops = [] {
+    std::set<const Op*> all;
+    for (const auto& row : Signature::standard().ops()) all.insert(row.get());
+    return all;
+  }();
+  return ops.count(&op) != 0;
+}
+
+bool is_view(const ir::Node& node) {
+  if (node.kind != Kind::apply || !is_standard(*node.op)) return false;
+  if (node.op->family == Family::permutation) return true;
+  static constexpr std::string_view names[] = {"[:]", "reshape", "concat", "[,]", "stop_gradient"};
+  return node.op->family == Family::client_local &&
+         std::find(std::begin(names), std::end(names), node.op->name) != std::end(names);
+}
+
+CellMap identity(std::size_t cells) {
+  CellMap map(cells);
+  std::iota(map.begin(), map.end(), 0U);
+  return map;
+}
+
+CellMap by_place(const std::vector<std::uint32_t>& places) {
+  CellMap cells = identity(places.size());
+  std::stable_sort(cells.begin(), cells.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return places[a] < places[b]; });
+  return cells;
+}
 
 // Statistics of several columns together need all of them at once.
 bool by_cell(const Step& step) {
@@ -209,7 +206,7 @@ std::vector<NodeId> Compiler::fold_leaves(const ir::Node& fold) const {
   std::vector<NodeId> leaves;
   if (fold.op->monoid == Monoid::count) return leaves;
   const bool sums_products = fold.op->family == Family::matmul || fold.op->monoid == Monoid::sum;
-  for (const NodeId arg : fold.args) add_leaves(arg, sums_products ? kFactorDepth : 0, leaves);
+  for (const NodeId arg : fold.args) add_leaves(arg, sums_products ? factor_depth : 0, leaves);
   return leaves;
 }
 
@@ -310,252 +307,6 @@ CellMap Compiler::view_map(const ir::Node& view, std::vector<std::uint32_t> offs
   std::vector<const Tensor*> args;
   for (const Tensor& tensor : numbers) args.push_back(&tensor);
   return as_map(apply(program_, view, std::move(args), sizes_).front());
-}
-
-// --- values -------------------------------------------------------------------------------------
-
-void Compiler::emit(NodeId id) {
-  const ir::Node& n = node(id);
-  if (n.kind == Kind::input) return emit_input(id);
-  if (n.kind != Kind::apply) throw Bug("an encoder that is no operation");
-  const std::string& name = n.op->name;
-  if (n.op->family == Family::unary) return emit_unary(id);
-  if (n.op->family == Family::binary || n.op->family == Family::comparison) return emit_binary(id);
-  if (n.op->family == Family::matmul) return emit_matmul(id);
-  if (n.op->family == Family::aggregation) return emit_aggregation(id);
-  if (is_view(n)) return emit_view(id);
-  if (n.op->family == Family::client_local) {
-    if (kernels::ternary(name) != nullptr) return emit_ternary(id);
-    if (name == "outer") return emit_outer(id);
-    if (name == "one_hot") return emit_one_hot(id);
-    if (name == "zeros_like") return emit_filled(id, 0);
-    if (name == "ones_like") return emit_filled(id, 1);
-    if (name == "softmax") return emit_lines(id, Code::softmax);
-    if (name == "log_softmax") return emit_lines(id, Code::log_softmax);
-    if (name == "[e]" && node(n.args[1]).federated()) return emit_lookup(id);
-  }
-  emit_general(id);
-}
-
-void Compiler::emit_input(NodeId id) {
-  const std::uint32_t input = node(id).index;
-  const auto cells = static_cast<std::size_t>(element_count(unit_shape(id)));
-  const auto found = std::find(tables_.inputs.begin(), tables_.inputs.end(), input);
-  const auto number = static_cast<std::uint32_t>(found - tables_.inputs.begin());
-  if (found == tables_.inputs.end()) {
-    tables_.inputs.push_back(input);
-    tables_.input_columns.push_back(cells);
-  }
-  for (std::uint32_t cell = 0; cell < cells; ++cell)
-    values_[id].push_back({first_input + number, cell});
-}
-
-void Compiler::emit_unary(NodeId id) {
-  const ir::Node& n = node(id);
-  Step step;
-  step.code = Code::unary;
-  step.node = id;
-  step.args = {operand(n.args[0])};
-  step.map1 = n.op->map1;
-  step.unary = kernels::unary(n.op->name);
-  step.out = values_[id] = fresh(step.args[0].columns.size());
-  add(std::move(step));
-}
-
-void Compiler::emit_binary(NodeId id) {
-  const ir::Node& n = node(id);
-  Step step;
-  step.code = Code::binary;
-  step.node = id;
-  step.args = {operand(n.args[0], broadcast_map(n.args[0], id)),
-               operand(n.args[1], broadcast_map(n.args[1], id))};
-  step.map2 = n.op->map2;
-  step.binary = kernels::binary(n.op->name);
-  step.out = values_[id] = fresh(static_cast<std::size_t>(element_count(unit_shape(id))));
-  add(std::move(step));
-}
-
-void Compiler::emit_ternary(NodeId id) {
-  const ir::Node& n = node(id);
-  Step step;
-  step.code = Code::ternary;
-  step.node = id;
-  for (const NodeId arg : n.args) {
-    Operand part = operand(arg, broadcast_map(arg, id));
-    for (const std::uint32_t entry : part.entries) part.columns.push_back(fill(part.shared, entry));
-    step.args.push_back({std::move(part.columns), Operand::none, {}});
-  }
-  step.ternary = kernels::ternary(n.op->name);
-  step.out = values_[id] = fresh(static_cast<std::size_t>(element_count(unit_shape(id))));
-  add(std::move(step));
-}
-
-void Compiler::emit_outer(NodeId id) {
-  const ir::Node& n = node(id);
-  const auto p = static_cast<std::uint32_t>(element_count(unit_shape(n.args[0])));
-  const auto q = static_cast<std::uint32_t>(element_count(unit_shape(n.args[1])));
-  CellMap left;
-  CellMap right;
-  for (std::uint32_t i = 0; i < p; ++i) {
-    for (std::uint32_t j = 0; j < q; ++j) {
-      left.push_back(i);
-      right.push_back(j);
-    }
-  }
-  Step step;
-  step.code = Code::binary;
-  step.node = id;
-  step.args = {operand(n.args[0], left), operand(n.args[1], right)};
-  step.binary = kernels::binary("*");
-  step.out = values_[id] = fresh(left.size());
-  add(std::move(step));
-}
-
-// Column j of a label is whether it equals j.
-void Compiler::emit_one_hot(NodeId id) {
-  const ir::Node& n = node(id);
-  const auto cells = static_cast<std::uint32_t>(element_count(unit_shape(n.args[0])));
-  const std::size_t labels = static_cast<std::size_t>(element_count(unit_shape(id))) / cells;
-  Step step;
-  step.code = Code::binary;
-  step.node = id;
-  CellMap map;
-  Operand wanted;
-  for (std::uint32_t cell = 0; cell < cells; ++cell) {
-    for (std::size_t label = 1; label <= labels; ++label) {
-      map.push_back(cell);
-      wanted.entries.push_back(number(static_cast<double>(label), 1).entries[0]);
-    }
-  }
-  wanted.shared = 0;
-  step.args = {operand(n.args[0], map), std::move(wanted)};
-  step.binary = kernels::binary("==");
-  step.out = values_[id] = fresh(map.size());
-  add(std::move(step));
-}
-
-void Compiler::emit_filled(NodeId id, double value) {
-  const auto cells = static_cast<std::size_t>(element_count(unit_shape(id)));
-  values_[id] = Columns(cells, fill(0, number(value, 1).entries[0]));
-}
-
-void Compiler::emit_view(NodeId id) {
-  const ir::Node& n = node(id);
-  Columns all;
-  std::vector<std::uint32_t> offsets;
-  for (const NodeId arg : n.args) {
-    offsets.push_back(static_cast<std::uint32_t>(all.size()));
-    Operand part = operand(arg);
-    for (const std::uint32_t entry : part.entries) part.columns.push_back(fill(part.shared, entry));
-    all.insert(all.end(), part.columns.begin(), part.columns.end());
-  }
-  Columns& columns = values_[id];
-  for (const std::uint32_t cell : view_map(n, std::move(offsets))) columns.push_back(all[cell]);
-}
-
-void Compiler::emit_matmul(NodeId id) {
-  const ir::Node& n = node(id);
-  const MatmulMap map = matmul_map(unit_shape(n.args[0]), unit_shape(n.args[1]));
-  const auto spread = [&](const CellMap& starts, std::size_t stride) {
-    CellMap all;
-    all.reserve(starts.size() * map.terms);
-    for (const std::uint32_t start : starts) {
-      for (std::size_t k = 0; k < map.terms; ++k)
-        all.push_back(static_cast<std::uint32_t>(start + k * stride));
-    }
-    return all;
-  };
-  const bool left_federated = node(n.args[0]).federated();
-  const bool right_federated = node(n.args[1]).federated();
-  Step step;
-  step.node = id;
-  step.terms = map.terms;
-  if (left_federated && right_federated) {
-    step.code = Code::pair_sum;
-    step.args = {operand(n.args[0], spread(map.left, map.left_stride)),
-                 operand(n.args[1], spread(map.right, map.right_stride))};
-  } else {
-    step.code = Code::combine;
-    const std::size_t federated = left_federated ? 0 : 1;
-    CellMap starts = left_federated ? map.left : map.right;
-    // Usually all results combine the same columns.
-    if (std::all_of(starts.begin(), starts.end(),
-                    [&](std::uint32_t start) { return start == starts[0]; }))
-      starts.resize(1);
-    step.args = {operand(n.args[federated],
-                         spread(starts, left_federated ? map.left_stride : map.right_stride)),
-                 operand(n.args[1 - federated], left_federated ? map.right : map.left)};
-    step.stride = left_federated ? map.right_stride : map.left_stride;
-  }
-  step.out = values_[id] = fresh(map.left.size());
-  add(std::move(step));
-}
-
-// Along ordinary axes: columns are joined one by one.
-void Compiler::emit_aggregation(NodeId id) {
-  const ir::Node& n = node(id);
-  static constexpr std::string_view joins[] = {"sum", "mean", "prod", "min", "max", "any", "all"};
-  const auto join = std::find(std::begin(joins), std::end(joins), n.op->name);
-  if (n.op->name == "count") {
-    const std::size_t results = static_cast<std::size_t>(element_count(unit_shape(id)));
-    return emit_filled(id, static_cast<double>(element_count(unit_shape(n.args[0]))) /
-                               static_cast<double>(results));
-  }
-  if (n.op->name == "logsumexp") return emit_lines(id, Code::logsumexp);
-  if (join == std::end(joins)) return emit_general(id);
-  const std::vector<std::uint32_t> places = folded_places(unit_shape(n.args[0]), n.attrs.axes);
-  const auto results = static_cast<std::size_t>(element_count(unit_shape(id)));
-  Step step;
-  step.code = Code::accumulate;
-  step.node = id;
-  step.terms = places.size() / results;
-  step.join = *join;
-  step.binary = kernels::binary(joining_map(*join));
-  step.args = {operand(n.args[0], by_place(places))};
-  step.out = values_[id] = fresh(results);
-  add(std::move(step));
-}
-
-// Along an ordinary axis: lines of columns.
-void Compiler::emit_lines(NodeId id, Code code) {
-  const ir::Node& n = node(id);
-  const Shape shape = unit_shape(n.args[0]);
-  Step step;
-  step.code = code;
-  step.node = id;
-  step.terms = 1;
-  for (const std::int64_t axis : n.attrs.axes)
-    step.terms *= static_cast<std::size_t>(shape[static_cast<std::size_t>(axis)]);
-  const CellMap lines = by_place(folded_places(shape, n.attrs.axes));
-  step.args = {operand(n.args[0], lines)};
-  step.work = fresh(3);
-  const Columns out = values_[id] = fresh(static_cast<std::size_t>(element_count(unit_shape(id))));
-  if (code == Code::logsumexp) {
-    step.out = out;
-  } else {
-    for (const std::uint32_t cell : lines) step.out.push_back(out[cell]);
-  }
-  add(std::move(step));
-}
-
-void Compiler::emit_lookup(NodeId id) {
-  const ir::Node& n = node(id);
-  Step step;
-  step.code = Code::lookup;
-  step.node = id;
-  step.args = {whole(n.args[0]), operand(n.args[1])};
-  step.out = values_[id] = fresh(static_cast<std::size_t>(element_count(unit_shape(id))));
-  step.terms = step.out.size() / step.args[1].columns.size();
-  add(std::move(step));
-}
-
-void Compiler::emit_general(NodeId id) {
-  Step step;
-  step.code = Code::general;
-  step.node = id;
-  for (const NodeId arg : node(id).args) step.args.push_back(whole(arg));
-  step.out = values_[id] = fresh(static_cast<std::size_t>(element_count(unit_shape(id))));
-  add(std::move(step));
 }
 
 // --- what is worth keeping ----------------------------------------------------------------------

@@ -12,6 +12,20 @@ namespace starfold::engine {
 // For each result cell, a cell of an operand.
 using CellMap = std::vector<std::uint32_t>;
 
+CellMap identity(std::size_t cells);
+
+// Cells in the order of the results they are folded into.
+CellMap by_place(const std::vector<std::uint32_t>& places);
+
+// Whether a primitive is one of the contract, not a user's that may have the same name elsewhere.
+bool is_standard(const Op& op);
+
+// Whether a node only names other columns.
+bool is_view(const ir::Node& node);
+
+// How deep sums look into the products they sum over.
+inline constexpr int factor_depth = 3;
+
 // A product that is not computed but handed to the sum over it: for each cell, `count` columns.
 struct Factors {
   std::size_t count = 1;
@@ -57,6 +71,7 @@ class Compiler {
   void emit_matmul(ir::NodeId id);
   void emit_aggregation(ir::NodeId id);
   void emit_lines(ir::NodeId id, Code code);
+  void emit_clip_norm(ir::NodeId id);
   void emit_lookup(ir::NodeId id);
   void emit_general(ir::NodeId id);
 

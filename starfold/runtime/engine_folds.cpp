@@ -11,8 +11,6 @@ namespace {
 
 using ir::NodeId;
 
-constexpr int kFactorDepth = 3;
-
 Code fold_code(Monoid monoid) {
   switch (monoid) {
     case Monoid::sum:
@@ -74,7 +72,7 @@ void Compiler::emit_fold(std::size_t merge) {
     return;
   }
   if (step.code == Code::fold_sum) {
-    const Factors product = factors(arg, kFactorDepth);
+    const Factors product = factors(arg, factor_depth);
     if (product.count > 1) return emit_product_sum(merge, product, places);
     step.args = {{product.columns, Operand::none, {}}};
     step.places = places;
@@ -82,10 +80,7 @@ void Compiler::emit_fold(std::size_t merge) {
     return;
   }
   // Columns of one result side by side.
-  std::vector<std::uint32_t> order(cells);
-  for (std::uint32_t i = 0; i < cells; ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return places[a] < places[b]; });
+  const CellMap order = by_place(places);
   step.args = {operand(arg, order)};
   for (const std::uint32_t cell : order) step.places.push_back(places[cell]);
   add(std::move(step));
@@ -95,8 +90,8 @@ void Compiler::emit_fold(std::size_t merge) {
 void Compiler::emit_matmul_fold(std::size_t merge) {
   const ir::Node& fold = node(round_.merges[merge].fold);
   const MatmulMap map = matmul_map(unit_shape(fold.args[0]), unit_shape(fold.args[1]));
-  const Factors left = factors(fold.args[0], kFactorDepth);
-  const Factors right = factors(fold.args[1], kFactorDepth);
+  const Factors left = factors(fold.args[0], factor_depth);
+  const Factors right = factors(fold.args[1], factor_depth);
   for (std::size_t b = 0; b < map.batch; ++b) {
     const std::size_t first = b * map.rows * map.columns;
     Factors rows{left.count, {}};

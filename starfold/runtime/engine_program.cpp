@@ -163,6 +163,10 @@ std::string_view to_string(Code code) {
       return "log_softmax";
     case Code::logsumexp:
       return "logsumexp";
+    case Code::argmax:
+      return "argmax";
+    case Code::clip_norm:
+      return "clip_norm";
     case Code::lookup:
       return "lookup";
     case Code::general:

@@ -58,6 +58,8 @@ enum class Code {
   softmax,   // along lines of columns
   log_softmax,
   logsumexp,
+  argmax,
+  clip_norm,  // all columns are one vector
   lookup,     // rows of a shared table
   general,    // the operation's meaning on the block as ordinary tensors
   fold_gram,  // all sums of a * b

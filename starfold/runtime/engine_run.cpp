@@ -287,6 +287,54 @@ void run_general(const Step& step, const Frame& frame) {
               node.type(), frame);
 }
 
+// The position of the largest column of each line, the first of equal ones; the first nan wins.
+void run_argmax(const Step& step, const Frame& frame) {
+  double* best = frame.column(step.work[0]);
+  const Columns& columns = step.args[0].columns;
+  for (std::size_t first = 0; first < columns.size(); first += step.terms) {
+    double* out = frame.column(step.out[first / step.terms]);
+    const double* x = frame.column(columns[first]);
+    std::copy(x, x + frame.records, best);
+    std::fill(out, out + frame.records, 1.0);
+    for (std::size_t k = 1; k < step.terms; ++k) {
+      x = frame.column(columns[first + k]);
+      const auto position = static_cast<double>(k + 1);
+      for (std::size_t i = 0; i < frame.records; ++i) {
+        const bool better = !(best[i] >= x[i]) && best[i] == best[i];
+        best[i] = better ? x[i] : best[i];
+        out[i] = better ? position : out[i];
+      }
+    }
+  }
+}
+
+// Records well inside the bound stay, those well outside are scaled to just below it: plain sums of
+// squares are exact enough to tell and to keep the bound. Where they are not, near the bound or at the
+// ends of the range of numbers, the operation itself decides.
+void run_clip_norm(const Step& step, Frame& frame) {
+  const double bound = frame.shared[step.args[1].shared]->item();
+  const Columns& columns = step.args[0].columns;
+  double* factor = frame.column(step.work[0]);
+  const double* const* x = columns_of(columns, 0, columns.size(), frame);
+  kernels::products().pair_sum(x, x, columns.size(), factor, frame.records);
+  // More than the relative error of a norm and of a scaled vector.
+  const double margin =
+      (static_cast<double>(columns.size()) + 8) * std::numeric_limits<double>::epsilon();
+  bool sure = bound > 1e-100 && bound < 1e100;
+  for (std::size_t i = 0; i < frame.records; ++i) {
+    const double norm = std::sqrt(factor[i]);
+    const bool inside = norm < bound * (1 - margin);
+    sure = sure && (inside || (norm > bound * (1 + margin) && norm < 1e150));
+    factor[i] = inside ? 1 : bound / norm * (1 - margin);
+  }
+  if (!sure) return run_general(step, frame);
+  static const kernels::Binary multiply = kernels::binary("*");
+  for (std::size_t cell = 0; cell < columns.size(); ++cell) {
+    multiply.columns(nullptr, frame.column(columns[cell]), factor, frame.column(step.out[cell]),
+                     frame.records);
+  }
+}
+
 void run_lookup(const Step& step, const Frame& frame) {
   const Tensor& table = *frame.shared[step.args[0].shared];
   const auto length = static_cast<double>(table.shape[0]);
@@ -327,6 +375,10 @@ void run_all(const Step& step, Frame& frame) {
     case Code::log_softmax:
     case Code::logsumexp:
       return run_lines(step, frame);
+    case Code::argmax:
+      return run_argmax(step, frame);
+    case Code::clip_norm:
+      return run_clip_norm(step, frame);
     case Code::lookup:
       return run_lookup(step, frame);
     case Code::general:

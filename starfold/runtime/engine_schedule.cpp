@@ -1,6 +1,6 @@
 // The order of work inside a block program, and where its scratch columns lie.
 #include <algorithm>
-#include <map>
+#include <utility>
 
 #include "starfold/runtime/engine_compiler.h"
 
@@ -46,6 +46,22 @@ void for_each_action(const BlockProgram& program, const Visit& visit) {
   }
 }
 
+// One more than the largest number of a scratch column.
+std::size_t scratch_columns(const std::vector<Step>& steps) {
+  std::size_t count = 0;
+  const auto note = [&](const Columns& columns) {
+    for (const Column& column : columns) {
+      if (column.source == scratch) count = std::max(count, std::size_t{column.index} + 1);
+    }
+  };
+  for (const Step& step : steps) {
+    for (const Operand& arg : step.args) note(arg.columns);
+    note(step.out);
+    note(step.work);
+  }
+  return count;
+}
+
 // What is known about a scratch column while places are given out.
 struct Life {
   std::size_t last = 0;  // the last action that touches it
@@ -57,8 +73,8 @@ struct Life {
 
 std::vector<Group> group_steps(const std::vector<Step>& steps) {
   std::vector<Group> groups;
-  std::map<Column, std::size_t>
-      written;  // in the current group: the last cell that writes a column
+  // For scratch columns: the group that writes it, and the last cell that does.
+  std::vector<std::pair<std::size_t, std::size_t>> written(scratch_columns(steps));
   for (std::size_t s = 0; s < steps.size(); ++s) {
     const Step& step = steps[s];
     bool joins = !groups.empty() && by_cell(step) && by_cell(steps[groups.back().first]) &&
@@ -66,38 +82,39 @@ std::vector<Group> group_steps(const std::vector<Step>& steps) {
     // Every operand must be there when its cell's turn comes.
     for (std::size_t cell = 0; joins && cell < step.cells(); ++cell) {
       for_each_read(step, cell, [&](const Column& column) {
-        const auto at = written.find(column);
-        joins = joins && (at == written.end() || at->second <= cell);
+        if (column.source != scratch) return;
+        const auto& [group, last] = written[column.index];
+        joins = joins && (group != groups.size() || last <= cell);
       });
     }
     if (joins) {
       groups.back().last = s + 1;
     } else {
       groups.push_back({s, s + 1});
-      written.clear();
     }
-    if (!by_cell(step)) continue;
-    for (std::size_t cell = 0; cell < step.cells(); ++cell) {
-      for_each_write(step, cell, [&](const Column& column) { written[column] = cell; });
+    for (std::size_t cell = 0; by_cell(step) && cell < step.cells(); ++cell) {
+      for_each_write(step, cell, [&](const Column& column) {
+        written[column.index] = {groups.size(), cell};
+      });
     }
   }
   return groups;
 }
 
 void place_columns(BlockProgram& program, const std::vector<Column>& pinned) {
-  std::map<Column, Life> lives;
+  std::vector<Life> lives(scratch_columns(program.steps));
   std::size_t action = 0;
   for_each_action(program, [&](const Step& step, std::size_t cell) {
     const auto touch = [&](const Column& column) {
-      if (column.source == scratch) lives[column].last = action;
+      if (column.source == scratch) lives[column.index].last = action;
     };
     for_each_read(step, cell, touch);
     for_each_write(step, cell, touch);
     ++action;
   });
   for (std::size_t i = 0; i < pinned.size(); ++i) {
-    lives[pinned[i]].placed = true;
-    lives[pinned[i]].place = {kept, static_cast<std::uint32_t>(i)};
+    lives[pinned[i].index].placed = true;
+    lives[pinned[i].index].place = {kept, static_cast<std::uint32_t>(i)};
   }
 
   std::vector<std::uint32_t> free;
@@ -105,7 +122,7 @@ void place_columns(BlockProgram& program, const std::vector<Column>& pinned) {
   for_each_action(program, [&](const Step& step, std::size_t cell) {
     const auto release = [&](const Column& column) {
       if (column.source != scratch) return;
-      Life& life = lives.at(column);
+      Life& life = lives[column.index];
       if (life.last == action && life.place.source == scratch && life.placed) {
         free.push_back(life.place.index);
         life.last = ~std::size_t{0};  // only once
@@ -113,7 +130,7 @@ void place_columns(BlockProgram& program, const std::vector<Column>& pinned) {
     };
     if (in_place(step)) for_each_read(step, cell, release);
     for_each_write(step, cell, [&](const Column& column) {
-      Life& life = lives.at(column);
+      Life& life = lives[column.index];
       if (life.placed) return;
       if (free.empty()) free.push_back(static_cast<std::uint32_t>(program.scratch_columns++));
       life.place = {scratch, free.back()};
@@ -127,7 +144,7 @@ void place_columns(BlockProgram& program, const std::vector<Column>& pinned) {
 
   const auto move = [&](Columns& columns) {
     for (Column& column : columns) {
-      if (column.source == scratch) column = lives.at(column).place;
+      if (column.source == scratch) column = lives[column.index].place;
     }
   };
   for (Step& step : program.steps) {

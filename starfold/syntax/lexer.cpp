@@ -99,8 +99,7 @@ void Lexer::report(Code code, Span where, std::string message, std::string label
 bool Lexer::acceptable() {
   if (text_.size() > max_source_bytes) {
     report(Code::TooLarge, span(0, 0),
-           fmt::format("the program text is too large: {} bytes, at most {} are read", text_.size(),
-                       max_source_bytes),
+           fmt::format("the program text is too large: more than {} bytes", max_source_bytes),
            "the file starts here",
            "give data to the program as inputs, and move functions into modules");
     return false;
@@ -200,7 +199,13 @@ void Lexer::word() {
     at_ += c.length;
   }
   const std::string_view word = text_.substr(begin, at_ - begin);
-  if (bad_end != 0) {
+  if (word.size() > max_name_bytes) {
+    const std::size_t end = at_;
+    report(Code::NameTooLong, span(begin, end),
+           fmt::format("the name `{}` is too long: {} bytes", shorten(word), word.size()),
+           fmt::format("a name has at most {}", max_name_bytes), "choose a shorter name");
+    push(TokenKind::invalid, begin, end);
+  } else if (bad_end != 0) {
     const std::size_t end = at_;
     const Stranger s = describe_stranger(decode_utf8(text_, bad)->value);
     report(Code::InvalidCharacter, span(bad, bad_end),

@@ -14,6 +14,9 @@ namespace starfold {
 // A tree needs some fifty times the memory of its text; this bounds it.
 inline constexpr std::size_t max_tokens = 1 << 20;
 
+// Types and messages repeat names; this keeps them readable, and small.
+inline constexpr std::size_t max_name_bytes = 200;
+
 struct Lexed {
   std::vector<Token> tokens;  // the last one is end_of_file
   std::vector<ast::Comment> comments;

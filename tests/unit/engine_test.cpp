@@ -240,6 +240,9 @@ TEST(Engine, ClientLocal) {
   check_program(shown("clip(u, b[:, new], y)", "y"));
   check_program(shown("clip_norm(x, 0.5)", "y[:, new]"));
   check_program(shown("clip_norm(z, 1)", "y[:, new]"));
+  check_program(shown("clip_norm(one_hot(label, 3), 1)", "y[:, new]"));
+  check_program(shown("clip_norm(x * 1e-200, 1e-200)", "y[:, new]"));
+  check_program("output o = max[*](norm[2](clip_norm(x, 0.7))) <= 0.7\n");
   check_program(shown("one_hot(label, 3)", "y[:, new]"));
   check_program(shown("one_hot(round(u), 3)", "y[:, new]"));
   check_program(shown("softmax[2](x)", "y[:, new]"));

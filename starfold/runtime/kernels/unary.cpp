@@ -99,14 +99,15 @@ struct Square {
 struct Reciprocal {
   static HWY_INLINE V of(V x) { return hn::Div(number(1), x); }
 };
+// Not all targets keep the sign of a zero.
 struct Floor {
-  static HWY_INLINE V of(V x) { return hn::Floor(x); }
+  static HWY_INLINE V of(V x) { return hn::CopySign(hn::Floor(x), x); }
 };
 struct Ceil {
-  static HWY_INLINE V of(V x) { return hn::Ceil(x); }
+  static HWY_INLINE V of(V x) { return hn::CopySign(hn::Ceil(x), x); }
 };
 struct Round {
-  static HWY_INLINE V of(V x) { return hn::Round(x); }
+  static HWY_INLINE V of(V x) { return hn::CopySign(hn::Round(x), x); }
 };
 struct IsNan {
   static HWY_INLINE V of(V x) { return truth(hn::IsNaN(x)); }
@@ -119,7 +120,8 @@ struct Exp {
   static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
 };
 struct Expm1 {
-  static HWY_INLINE V of(V x) { return hn::Expm1(D(), x); }
+  // Or keeps the sign of a zero.
+  static HWY_INLINE V of(V x) { return hn::Or(hn::Expm1(D(), x), hn::And(x, hn::SignBit(D()))); }
   static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
 };
 struct Log {
@@ -154,8 +156,8 @@ HWY_INLINE V sine(V x, std::int64_t quadrants) {
                             -1 / 5040.0, 1 / 120.0, -1 / 6.0}) {
     s = hn::MulAdd(s, z, number(term));
   }
-  s = hn::MulAdd(hn::Mul(s, z), r, r);
-  V c = number(1 / 20922789888000.0);  // 1/16!
+  s = hn::CopySign(hn::MulAdd(hn::Mul(s, z), r, r), r);  // for zeros
+  V c = number(1 / 20922789888000.0);                    // 1/16!
   for (const double term :
        {-1 / 87178291200.0, 1 / 479001600.0, -1 / 3628800.0, 1 / 40320.0, -1 / 720.0, 1 / 24.0}) {
     c = hn::MulAdd(c, z, number(term));

@@ -1,0 +1,287 @@
+// Every kernel against the scalar map or the plain sum it stands for, on every instruction set that
+// this processor has.
+#include "starfold/runtime/kernels/kernels.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <hwy/aligned_allocator.h>
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+#include <algorithm>
+#include <cfloat>
+#include <numbers>
+#include <random>
+
+#include "tests/unit/meaning_testing.h"
+
+namespace starfold::testing {
+namespace {
+
+// Runs an action once per instruction set.
+template <typename Action>
+void on_every_target(const Action& action) {
+  const auto supported = hwy::SupportedTargets();
+  for (auto rest = supported; rest != 0; rest &= rest - 1) {
+    const auto target = rest & ~(rest - 1);
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    action();
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+// An aligned, padded column; the padding holds what no result may depend on.
+class Column {
+ public:
+  explicit Column(const std::vector<double>& values, double padding = kNan)
+      : size_(values.size()),
+        data_(hwy::AllocateAligned<double>(kernels::padded(values.size()) + kernels::kPad)) {
+    std::fill_n(data_.get(), kernels::padded(size_) + kernels::kPad, padding);
+    std::copy(values.begin(), values.end(), data_.get());
+  }
+  double* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+  double operator[](std::size_t i) const { return data_[i]; }
+
+ private:
+  std::size_t size_;
+  hwy::AlignedFreeUniquePtr<double[]> data_;
+};
+
+// Numbers of all sizes and both signs, and those where maps change their form.
+std::vector<double> grid() {
+  std::vector<double> values = {0.0, DBL_TRUE_MIN, DBL_MIN, DBL_EPSILON, DBL_MAX, kInf, kNan};
+  for (int exponent = -1070; exponent < 1024; exponent += 7) {
+    for (const double mantissa : {1.0, 1.3, 1.999})
+      values.push_back(std::ldexp(mantissa, exponent));
+  }
+  for (int i = 0; i < 4000; ++i) values.push_back(i * 0.25 + 1e-3 * (i % 5));
+  for (int i = 1; i < 600; ++i) values.push_back(i * std::numbers::pi / 4);
+  for (const double edge : {0.5, 1.0, 1.5, 2.5, 18.7, 36.7, 699.9, 700.0, 700.1, 708.4, 709.7,
+                            709.8, 745.1, 746.0, 1e3, 1e4, 1e5, 4503599627370495.5}) {
+    for (const double value : {edge, std::nextafter(edge, 0), std::nextafter(edge, kInf)})
+      values.push_back(value);
+  }
+  const std::size_t count = values.size();
+  for (std::size_t i = 0; i < count; ++i) values.push_back(-values[i]);
+  return values;
+}
+
+// Special values must be the same, signs of zero included; the others may differ by some ulp.
+void expect_ulp(double got, double want, double ulps, double at) {
+  if (std::isnan(want)) {
+    EXPECT_TRUE(std::isnan(got)) << "at " << at << ": " << got;
+  } else if (std::isinf(want) || want == 0) {
+    EXPECT_TRUE(got == want && std::signbit(got) == std::signbit(want))
+        << "at " << at << ": " << got << " for " << want;
+  } else {
+    const double ulp = std::fabs(want) - std::nextafter(std::fabs(want), 0);
+    EXPECT_LE(std::fabs(got - want), ulps * ulp) << "at " << at << ": " << got << " for " << want;
+  }
+}
+
+TEST(Kernels, UnaryMaps) {
+  const Column x(grid());
+  on_every_target([&] {
+    for (const Op& op : unary_ops()) {
+      SCOPED_TRACE(op.name);
+      static const std::map<std::string, double> ulps = {
+          {"exp", 1}, {"expm1", 4}, {"log", 1},     {"log1p", 3},   {"sin", 2},
+          {"cos", 2}, {"tanh", 4},  {"sigmoid", 3}, {"softplus", 3}};
+      const auto found = ulps.find(op.name);
+      Column out(std::vector<double>(x.size()));
+      kernels::unary(op.name)(op.map1, x.data(), out.data(), x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        expect_ulp(out[i], op.map1(x[i]), found == ulps.end() ? 0 : found->second, x[i]);
+        if (HasFailure()) return;
+      }
+      Column same(grid());
+      kernels::unary(op.name)(op.map1, same.data(), same.data(), same.size());
+      for (std::size_t i = 0; i < x.size(); ++i)
+        EXPECT_TRUE(same[i] == out[i] || (std::isnan(same[i]) && std::isnan(out[i])));
+    }
+  });
+}
+
+TEST(Kernels, BinaryMaps) {
+  const std::vector<double> values = {0.0,    -0.0,  1.0,    -1.0,    2.0,  3.0,   -3.5, 0.3,
+                                      1e-310, 1e154, -1e200, DBL_MAX, kInf, -kInf, kNan, 7.25};
+  const Column x(values);
+  on_every_target([&] {
+    for (const Op& op : binary_ops()) {
+      SCOPED_TRACE(op.name);
+      const kernels::Binary kernel = kernels::binary(op.name);
+      const double ulps = op.name == "^" ? 1 : 0;
+      for (const double number : values) {
+        const Column y(std::vector<double>(x.size(), number));
+        Column out(std::vector<double>(x.size()));
+        kernel.columns(op.map2, x.data(), y.data(), out.data(), x.size());
+        for (std::size_t i = 0; i < x.size(); ++i)
+          expect_ulp(out[i], op.map2(x[i], number), ulps, x[i]);
+        kernel.number_right(op.map2, x.data(), number, out.data(), x.size());
+        for (std::size_t i = 0; i < x.size(); ++i)
+          expect_ulp(out[i], op.map2(x[i], number), ulps, x[i]);
+        kernel.number_left(op.map2, number, x.data(), out.data(), x.size());
+        for (std::size_t i = 0; i < x.size(); ++i)
+          expect_ulp(out[i], op.map2(number, x[i]), ulps, x[i]);
+      }
+    }
+  });
+}
+
+TEST(Kernels, TernaryMaps) {
+  const std::vector<double> values = {0.0, -0.0, 1.0, -1.0, 2.5, kInf, -kInf, kNan};
+  std::vector<double> a;
+  std::vector<double> b;
+  std::vector<double> c;
+  for (const double i : values) {
+    for (const double j : values) {
+      for (const double k : values) {
+        a.push_back(i);
+        b.push_back(j);
+        c.push_back(k);
+      }
+    }
+  }
+  const std::vector<Op> ops = client_local_ops();
+  on_every_target([&] {
+    for (const char* name : {"where", "clip"}) {
+      SCOPED_TRACE(name);
+      const Tensor want = apply1(row(ops, name).meaning, {vec(a), vec(b), vec(c)});
+      Column out(std::vector<double>(a.size()));
+      kernels::ternary(name)(Column(a).data(), Column(b).data(), Column(c).data(), out.data(),
+                             a.size());
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        EXPECT_TRUE(out[i] == want.data[i] || (std::isnan(out[i]) && std::isnan(want.data[i])))
+            << a[i] << " " << b[i] << " " << c[i];
+      }
+    }
+  });
+  EXPECT_EQ(kernels::ternary("outer"), nullptr);
+}
+
+std::vector<double> random_values(std::size_t n, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal(0.5, 2);
+  std::vector<double> values(n);
+  for (double& value : values) value = normal(random);
+  return values;
+}
+
+TEST(Kernels, Folds) {
+  on_every_target([&] {
+    const kernels::Folds& folds = kernels::folds();
+    for (const std::size_t n :
+         {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 511, 512}) {
+      SCOPED_TRACE(n);
+      const std::vector<double> values = random_values(n, n);
+      const Column x(values);
+      const Column y(random_values(n, n + 1));
+      EXPECT_NEAR(folds.sum(x.data(), n), meaning::fold_sum(values), 1e-12);
+      EXPECT_TRUE(close(folds.prod(x.data(), n), meaning::fold_prod(values), 1e-12));
+      EXPECT_EQ(folds.min(x.data(), n), meaning::fold_min(values));
+      EXPECT_EQ(folds.max(x.data(), n), meaning::fold_max(values));
+      EXPECT_EQ(folds.any(x.data(), n), meaning::fold_any(values) != 0);
+      EXPECT_EQ(folds.all(x.data(), n), meaning::fold_all(values) != 0);
+      double first = 0;
+      double second = 0;
+      double exponentials = 0;
+      double products = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        first += x[i] - 0.25;
+        second += (x[i] - 0.25) * (x[i] - 0.25);
+        exponentials += std::exp(x[i] - 9);
+        products += x[i] * y[i];
+      }
+      double got_first = 0;
+      double got_second = 0;
+      folds.deviations(x.data(), 0.25, n, &got_first, &got_second);
+      EXPECT_NEAR(got_first, first, 1e-11);
+      EXPECT_NEAR(got_second, second, 1e-11);
+      EXPECT_NEAR(folds.sum_exp(x.data(), 9, n), exponentials, 1e-14);
+      EXPECT_NEAR(folds.dot(x.data(), y.data(), n), products, 1e-11);
+      for (std::size_t i = 0; i < n; i += 5) {
+        std::vector<double> holed = values;
+        holed[i] = kNan;
+        EXPECT_TRUE(std::isnan(folds.min(Column(holed).data(), n)));
+        EXPECT_TRUE(std::isnan(folds.max(Column(holed).data(), n)));
+        EXPECT_TRUE(std::isnan(folds.sum(Column(holed).data(), n)));
+        holed.assign(n, 0.0);
+        EXPECT_FALSE(folds.any(Column(holed).data(), n));
+        holed[i] = 3;
+        EXPECT_TRUE(folds.any(Column(holed).data(), n));
+        EXPECT_EQ(folds.all(Column(holed).data(), n), n == 1);
+      }
+    }
+    const Column far({-kInf, -2000.0, -710.0, -740.0, 0.0, -1.0});
+    EXPECT_NEAR(folds.sum_exp(far.data(), 0, far.size()), 1 + std::exp(-1.0), 1e-15);
+  });
+}
+
+TEST(Kernels, Products) {
+  on_every_target([&] {
+    const kernels::Products& products = kernels::products();
+    for (const std::size_t n : {1, 7, 8, 37, 512}) {
+      for (const std::size_t count : {1, 2, 3, 4, 5, 8, 11, 16}) {
+        SCOPED_TRACE(fmt::format("{} columns of {}", count, n));
+        std::vector<Column> a;
+        std::vector<Column> b;
+        std::vector<const double*> pa;
+        std::vector<const double*> pb;
+        for (std::size_t k = 0; k < count; ++k) {
+          a.emplace_back(random_values(n, k));
+          b.emplace_back(random_values(n, 100 + k));
+          pa.push_back(a.back().data());
+          pb.push_back(b.back().data());
+        }
+        for (std::size_t outputs = 1; outputs <= 4; ++outputs) {
+          const std::vector<double> weights = random_values(4 * count, 9);
+          std::vector<const double*> w;
+          std::vector<Column> out;
+          std::vector<double*> po;
+          for (std::size_t j = 0; j < outputs; ++j) {
+            w.push_back(weights.data() + j);
+            out.emplace_back(std::vector<double>(n));
+            po.push_back(out.back().data());
+          }
+          products.combine(pa.data(), count, w.data(), 4, po.data(), outputs, n);
+          for (std::size_t j = 0; j < outputs; ++j) {
+            for (std::size_t i = 0; i < n; ++i) {
+              double want = 0;
+              for (std::size_t k = 0; k < count; ++k) want += weights[4 * k + j] * a[k][i];
+              ASSERT_NEAR(out[j][i], want, 1e-12);
+            }
+          }
+        }
+        Column pairs(std::vector<double>(n, 0.0));
+        products.pair_sum(pa.data(), pb.data(), count, pairs.data(), n);
+        for (std::size_t i = 0; i < n; ++i) {
+          double want = 0;
+          for (std::size_t k = 0; k < count; ++k) want += a[k][i] * b[k][i];
+          ASSERT_NEAR(pairs[i], want, 1e-12);
+        }
+        for (const std::size_t others : {std::size_t{1}, std::size_t{3}, count}) {
+          if (others > count) continue;
+          for (const bool upper : {false, true}) {
+            if (upper && others != count) continue;
+            std::vector<double> gram(count * others, 1.0);
+            products.gram(pa.data(), count, pb.data(), others, upper, gram.data(), n);
+            for (std::size_t i = 0; i < count; ++i) {
+              for (std::size_t j = upper ? i : 0; j < others; ++j) {
+                double want = 1;
+                for (std::size_t r = 0; r < n; ++r) want += a[i][r] * b[j][r];
+                ASSERT_NEAR(gram[i * others + j], want, 1e-10);
+              }
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace starfold::testing
