@@ -210,244 +210,241 @@ class Engine::Impl {
         }
       }
     }
+  }
 
-    std::vector<MergeState> encode(const Round& round, const std::map<NodeId, Tensor>& received) {
-      const RoundProgram& compiled = encoders_->impl_->program(round);
-      std::vector<MergeState> states = zeros(round);
-      for (const SetProgram& set : compiled.sets) {
-        const Cut& cut = cut_of(set.record_set);
-        if (cut.records > 0) encode_set(round, compiled, set, cut, received, states);
-      }
-      return states;
+  std::vector<MergeState> encode(const Round& round, const std::map<NodeId, Tensor>& received) {
+    const RoundProgram& compiled = encoders_->impl_->program(round);
+    std::vector<MergeState> states = zeros(round);
+    for (const SetProgram& set : compiled.sets) {
+      const Cut& cut = cut_of(set.record_set);
+      if (cut.records > 0) encode_set(round, compiled, set, cut, received, states);
     }
+    return states;
+  }
 
-   private:
-    // What was computed once for all iterations, for one record set of a round.
-    struct Kept {
-      Buffer columns;
-      std::vector<Tensor> depends;  // the shared values it was computed with
-      bool valid = false;
-    };
-
-    // Everything that the workers of one call share.
-    struct Call {
-      const Round& round;
-      const SetProgram& set;
-      const BlockProgram& program;
-      const Cut& cut;
-      std::vector<const Tensor*> shared;
-      Buffer fills;
-      double* kept = nullptr;
-    };
-
-    // A table on its way: one block at a time.
-    struct Reading {
-      std::unique_ptr<RecordCursor> cursor;
-      Buffer block;
-      Buffer kept;  // what is kept for one block only
-    };
-
-    const Plan& plan() const { return *encoders_->impl_->plan; }
-    const ir::Program& program() const { return plan().program; }
-    const SizeValues& sizes() const { return encoders_->impl_->sizes; }
-    const Cut& cut_of(const std::string& record_set) const { return cuts_.at(record_set); }
-
-    // Whether blocks of a table can be used as they are: they are read as they are needed, or lie in
-    // memory as this engine cuts them.
-    static bool usable(const RecordTable& table, const Cut& cut) {
-      return table.kept(0) == nullptr ||
-             (cut.block == RecordTable::kept_records && cut.stride == cut.block);
-    }
-    bool reads() const { return table_ && table_->kept(0) == nullptr; }
-
-    std::vector<MergeState> zeros(const Round& round) const {
-      std::vector<MergeState> states;
-      states.reserve(round.merges.size());
-      for (const Merge& merge : round.merges)
-        states.push_back(
-            zero(merge.monoid, cell_shape(program().graph[merge.fold].type(), sizes())));
-      return states;
-    }
-
-    // The shared values of a program: made here or received, and then checked.
-    std::vector<const Tensor*> shared_values(const RoundProgram& compiled, const Tables& tables,
-                                             const Tensor& numbers,
-                                             const std::map<NodeId, Tensor>& received) const {
-      std::vector<const Tensor*> values = {&numbers};
-      for (std::size_t i = 1; i < tables.shared.size(); ++i) {
-        const NodeId id = tables.shared[i];
-        if (const auto constant = compiled.constants.find(id);
-            constant != compiled.constants.end()) {
-          values.push_back(&constant->second.front());
-          continue;
-        }
-        const auto value = received.find(id);
-        if (value == received.end())
-          throw RunError(fmt::format("{} was not received", describe(plan(), id)));
-        if (value->second.shape != cell_shape(program().graph[id].type(), sizes()) ||
-            value->second.count() != element_count(value->second.shape)) {
-          throw RunError(fmt::format("{} was received with a wrong shape", describe(plan(), id)));
-        }
-        values.push_back(&value->second);
-      }
-      return values;
-    }
-
-    void encode_set(const Round& round, const RoundProgram& compiled, const SetProgram& set,
-                    const Cut& cut, const std::map<NodeId, Tensor>& received,
-                    std::vector<MergeState>& states) {
-      const Tensor numbers({static_cast<std::int64_t>(set.tables.numbers.size())},
-                           set.tables.numbers);
-      const std::vector<const Tensor*> shared =
-          shared_values(compiled, set.tables, numbers, received);
-      // What is too large for memory has no room for more of it.
-      Kept* kept =
-          set.kept_columns > 0 && !reads() ? &kept_[{round.number, set.record_set}] : nullptr;
-      const bool again = kept != nullptr && still_right(*kept, set, shared);
-      Call call{round, set, again ? set.again : set.first, cut, shared, {}, nullptr};
-      if (kept != nullptr) {
-        kept->valid = again;
-        kept->columns.reserve(cut.blocks * set.kept_columns * cut.stride);
-        call.kept = kept->columns.data();
-      }
-      call.fills.reserve(set.tables.fills.size() * cut.stride);
-      for (std::size_t i = 0; i < set.tables.fills.size(); ++i) {
-        const Tables::Fill& fill = set.tables.fills[i];
-        std::fill_n(call.fills.data() + i * cut.stride, cut.stride,
-                    shared[fill.shared]->data[fill.entry]);
-      }
-      const std::vector<MergeState> folded = encode_chunks(call);
-      for (std::size_t i = 0; i < round.merges.size(); ++i) {
-        if (engine::record_set_of(program(), program().graph[round.merges[i].fold]) ==
-            set.record_set)
-          states[i] = folded[i];
-      }
-      if (kept == nullptr || again) return;
-      kept->depends.clear();
-      for (const std::uint32_t number : set.kept_depends) kept->depends.push_back(*shared[number]);
-      kept->valid = true;
-    }
-
-    static bool still_right(const Kept& kept, const SetProgram& set,
-                            const std::vector<const Tensor*>& shared) {
-      if (!kept.valid) return false;
-      for (std::size_t i = 0; i < set.kept_depends.size(); ++i) {
-        if (!same_bits(kept.depends[i], *shared[set.kept_depends[i]])) return false;
-      }
-      return true;
-    }
-
-    std::vector<MergeState> encode_chunks(const Call& call) const {
-      MergeTree tree(call.round.merges, call.cut.chunks);
-      const auto threads =
-          std::min(static_cast<std::size_t>(std::max(options_.threads, 1)), call.cut.chunks);
-      // Chunks go to whoever is free. A table that is read goes in as many runs as there are threads, or
-      // in one when reading must begin at its beginning.
-      const std::size_t runs = !reads() ? call.cut.chunks : table_->seekable() ? threads : 1;
-      std::atomic<std::size_t> next = 0;
-      std::mutex mutex;
-      std::exception_ptr failure;
-      const auto work = [&] {
-        try {
-          for (std::size_t run = next++; run < runs; run = next++) {
-            const std::size_t first = run * call.cut.chunks / runs;
-            const std::size_t last = (run + 1) * call.cut.chunks / runs;
-            std::optional<Reading> reading;
-            if (reads()) reading = start_reading(call, first);
-            for (std::size_t chunk = first; chunk < last; ++chunk)
-              tree.add(chunk, encode_chunk(call, chunk, reading ? &*reading : nullptr));
-          }
-        } catch (...) {
-          next = runs;  // the others stop as well
-          const std::lock_guard lock(mutex);
-          if (!failure) failure = std::current_exception();
-        }
-      };
-      {
-        std::vector<std::jthread> workers;
-        for (std::size_t i = 1; i < std::min(threads, runs); ++i) workers.emplace_back(work);
-        work();
-      }
-      if (failure) std::rethrow_exception(failure);
-      return tree.take();
-    }
-
-    Reading start_reading(const Call& call, std::size_t chunk) const {
-      const std::size_t first = chunk * call.cut.chunk * call.cut.block;
-      return {table_->read(static_cast<std::int64_t>(first), call.cut.block, call.cut.stride),
-              Buffer(table_->columns() * call.cut.stride),
-              Buffer(call.set.kept_columns * call.cut.stride)};
-    }
-
-    std::vector<MergeState> encode_chunk(const Call& call, std::size_t chunk, Reading* reading)
-        const {
-      // Kept from call to call: many small clients would spend their time on it otherwise.
-      thread_local Buffer scratch;
-      scratch.reserve(call.program.scratch_columns * call.cut.stride);
-      std::vector<double> accumulators(call.program.accumulators);
-      std::vector<MergeState> states = zeros(call.round);
-      std::vector<MergeState> block_states = states;
-      Frame frame;
-      frame.program = &program();
-      frame.sizes = &sizes();
-      frame.stride = call.cut.stride;
-      frame.shared = call.shared;
-      frame.states = states.data();
-      frame.block_states = block_states.data();
-      frame.accumulators = accumulators.data();
-      frame.sources.resize(engine::first_input + call.set.tables.inputs.size());
-      frame.sources[engine::scratch] = scratch.data();
-      frame.sources[engine::fills] = call.fills.data();
-      const std::size_t last = std::min((chunk + 1) * call.cut.chunk, call.cut.blocks);
-      for (std::size_t b = chunk * call.cut.chunk; b < last; ++b) {
-        frame.records = call.cut.length(b);
-        frame.sources[engine::kept] = reading != nullptr
-                                          ? reading->kept.data()
-                                          : call.kept + b * call.set.kept_columns * call.cut.stride;
-        if (reading != nullptr) reading->cursor->next(reading->block.data());
-        for (std::size_t i = 0; i < call.set.tables.inputs.size(); ++i) {
-          frame.sources[engine::first_input + i] = input_block(call, i, b, reading);
-        }
-        engine::run(call.program, frame);
-      }
-      engine::finish_chunk(call.program, frame);
-      return states;
-    }
-
-    // The first column of an input in a block.
-    double* input_block(const Call& call, std::size_t index, std::size_t b, Reading* reading)
-        const {
-      const std::uint32_t input = call.set.tables.inputs[index];
-      if (!table_) {
-        return inputs_[input].data() + b * call.set.tables.input_columns[index] * call.cut.stride;
-      }
-      const RecordTable::Place& place = table_->inputs().find(program().inputs[input].name)->second;
-      const double* block = reading != nullptr ? reading->block.data() : table_->kept(b);
-      return const_cast<double*>(block) + place.first * call.cut.stride;
-    }
-
-    std::shared_ptr<const Encoders> encoders_;
-    EngineOptions options_;
-    std::map<std::string, Cut> cuts_;
-    std::vector<Buffer> inputs_;  // by input; empty for shared ones, and when there is a table
-    std::shared_ptr<const RecordTable> table_;
-    std::map<std::pair<int, std::string>, Kept> kept_;
+ private:
+  // What was computed once for all iterations, for one record set of a round.
+  struct Kept {
+    Buffer columns;
+    std::vector<Tensor> depends;  // the shared values it was computed with
+    bool valid = false;
   };
 
-  Engine::Engine(std::shared_ptr<const Encoders> encoders, const Client& client,
-                 EngineOptions options)
-      : impl_(std::make_unique<Impl>(std::move(encoders), client, options)) {}
-  Engine::Engine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client& client,
-                 EngineOptions options)
-      : Engine(std::make_shared<const Encoders>(std::move(plan), std::move(sizes)), client,
-               options) {}
-  Engine::~Engine() = default;
-  Engine::Engine(Engine&&) noexcept = default;
-  Engine& Engine::operator=(Engine&&) noexcept = default;
+  // Everything that the workers of one call share.
+  struct Call {
+    const Round& round;
+    const SetProgram& set;
+    const BlockProgram& program;
+    const Cut& cut;
+    std::vector<const Tensor*> shared;
+    Buffer fills;
+    double* kept = nullptr;
+  };
 
-  std::vector<MergeState> Engine::encode(const Round& round,
-                                         const std::map<NodeId, Tensor>& received) {
-    return impl_->encode(round, received);
+  // A table on its way: one block at a time.
+  struct Reading {
+    std::unique_ptr<RecordCursor> cursor;
+    Buffer block;
+    Buffer kept;  // what is kept for one block only
+  };
+
+  const Plan& plan() const { return *encoders_->impl_->plan; }
+  const ir::Program& program() const { return plan().program; }
+  const SizeValues& sizes() const { return encoders_->impl_->sizes; }
+  const Cut& cut_of(const std::string& record_set) const { return cuts_.at(record_set); }
+
+  // Whether blocks of a table can be used as they are: they are read as they are needed, or lie in
+  // memory as this engine cuts them.
+  static bool usable(const RecordTable& table, const Cut& cut) {
+    return table.kept(0) == nullptr ||
+           (cut.block == RecordTable::kept_records && cut.stride == cut.block);
   }
+  bool reads() const { return table_ && table_->kept(0) == nullptr; }
+
+  std::vector<MergeState> zeros(const Round& round) const {
+    std::vector<MergeState> states;
+    states.reserve(round.merges.size());
+    for (const Merge& merge : round.merges)
+      states.push_back(zero(merge.monoid, cell_shape(program().graph[merge.fold].type(), sizes())));
+    return states;
+  }
+
+  // The shared values of a program: made here or received, and then checked.
+  std::vector<const Tensor*> shared_values(const RoundProgram& compiled, const Tables& tables,
+                                           const Tensor& numbers,
+                                           const std::map<NodeId, Tensor>& received) const {
+    std::vector<const Tensor*> values = {&numbers};
+    for (std::size_t i = 1; i < tables.shared.size(); ++i) {
+      const NodeId id = tables.shared[i];
+      if (const auto constant = compiled.constants.find(id); constant != compiled.constants.end()) {
+        values.push_back(&constant->second.front());
+        continue;
+      }
+      const auto value = received.find(id);
+      if (value == received.end())
+        throw RunError(fmt::format("{} was not received", describe(plan(), id)));
+      if (value->second.shape != cell_shape(program().graph[id].type(), sizes()) ||
+          value->second.count() != element_count(value->second.shape)) {
+        throw RunError(fmt::format("{} was received with a wrong shape", describe(plan(), id)));
+      }
+      values.push_back(&value->second);
+    }
+    return values;
+  }
+
+  void encode_set(const Round& round, const RoundProgram& compiled, const SetProgram& set,
+                  const Cut& cut, const std::map<NodeId, Tensor>& received,
+                  std::vector<MergeState>& states) {
+    const Tensor numbers({static_cast<std::int64_t>(set.tables.numbers.size())},
+                         set.tables.numbers);
+    const std::vector<const Tensor*> shared =
+        shared_values(compiled, set.tables, numbers, received);
+    // What is too large for memory has no room for more of it.
+    Kept* kept =
+        set.kept_columns > 0 && !reads() ? &kept_[{round.number, set.record_set}] : nullptr;
+    const bool again = kept != nullptr && still_right(*kept, set, shared);
+    Call call{round, set, again ? set.again : set.first, cut, shared, {}, nullptr};
+    if (kept != nullptr) {
+      kept->valid = again;
+      kept->columns.reserve(cut.blocks * set.kept_columns * cut.stride);
+      call.kept = kept->columns.data();
+    }
+    call.fills.reserve(set.tables.fills.size() * cut.stride);
+    for (std::size_t i = 0; i < set.tables.fills.size(); ++i) {
+      const Tables::Fill& fill = set.tables.fills[i];
+      std::fill_n(call.fills.data() + i * cut.stride, cut.stride,
+                  shared[fill.shared]->data[fill.entry]);
+    }
+    const std::vector<MergeState> folded = encode_chunks(call);
+    for (std::size_t i = 0; i < round.merges.size(); ++i) {
+      if (engine::record_set_of(program(), program().graph[round.merges[i].fold]) == set.record_set)
+        states[i] = folded[i];
+    }
+    if (kept == nullptr || again) return;
+    kept->depends.clear();
+    for (const std::uint32_t number : set.kept_depends) kept->depends.push_back(*shared[number]);
+    kept->valid = true;
+  }
+
+  static bool still_right(const Kept& kept, const SetProgram& set,
+                          const std::vector<const Tensor*>& shared) {
+    if (!kept.valid) return false;
+    for (std::size_t i = 0; i < set.kept_depends.size(); ++i) {
+      if (!same_bits(kept.depends[i], *shared[set.kept_depends[i]])) return false;
+    }
+    return true;
+  }
+
+  std::vector<MergeState> encode_chunks(const Call& call) const {
+    MergeTree tree(call.round.merges, call.cut.chunks);
+    const auto threads =
+        std::min(static_cast<std::size_t>(std::max(options_.threads, 1)), call.cut.chunks);
+    // Chunks go to whoever is free. A table that is read goes in as many runs as there are threads, or
+    // in one when reading must begin at its beginning.
+    const std::size_t runs = !reads() ? call.cut.chunks : table_->seekable() ? threads : 1;
+    std::atomic<std::size_t> next = 0;
+    std::mutex mutex;
+    std::exception_ptr failure;
+    const auto work = [&] {
+      try {
+        for (std::size_t run = next++; run < runs; run = next++) {
+          const std::size_t first = run * call.cut.chunks / runs;
+          const std::size_t last = (run + 1) * call.cut.chunks / runs;
+          std::optional<Reading> reading;
+          if (reads()) reading = start_reading(call, first);
+          for (std::size_t chunk = first; chunk < last; ++chunk)
+            tree.add(chunk, encode_chunk(call, chunk, reading ? &*reading : nullptr));
+        }
+      } catch (...) {
+        next = runs;  // the others stop as well
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    };
+    {
+      std::vector<std::jthread> workers;
+      for (std::size_t i = 1; i < std::min(threads, runs); ++i) workers.emplace_back(work);
+      work();
+    }
+    if (failure) std::rethrow_exception(failure);
+    return tree.take();
+  }
+
+  Reading start_reading(const Call& call, std::size_t chunk) const {
+    const std::size_t first = chunk * call.cut.chunk * call.cut.block;
+    return {table_->read(static_cast<std::int64_t>(first), call.cut.block, call.cut.stride),
+            Buffer(table_->columns() * call.cut.stride),
+            Buffer(call.set.kept_columns * call.cut.stride)};
+  }
+
+  std::vector<MergeState> encode_chunk(const Call& call, std::size_t chunk,
+                                       Reading* reading) const {
+    // Kept from call to call: many small clients would spend their time on it otherwise.
+    thread_local Buffer scratch;
+    scratch.reserve(call.program.scratch_columns * call.cut.stride);
+    std::vector<double> accumulators(call.program.accumulators);
+    std::vector<MergeState> states = zeros(call.round);
+    std::vector<MergeState> block_states = states;
+    Frame frame;
+    frame.program = &program();
+    frame.sizes = &sizes();
+    frame.stride = call.cut.stride;
+    frame.shared = call.shared;
+    frame.states = states.data();
+    frame.block_states = block_states.data();
+    frame.accumulators = accumulators.data();
+    frame.sources.resize(engine::first_input + call.set.tables.inputs.size());
+    frame.sources[engine::scratch] = scratch.data();
+    frame.sources[engine::fills] = call.fills.data();
+    const std::size_t last = std::min((chunk + 1) * call.cut.chunk, call.cut.blocks);
+    for (std::size_t b = chunk * call.cut.chunk; b < last; ++b) {
+      frame.records = call.cut.length(b);
+      frame.sources[engine::kept] = reading != nullptr
+                                        ? reading->kept.data()
+                                        : call.kept + b * call.set.kept_columns * call.cut.stride;
+      if (reading != nullptr) reading->cursor->next(reading->block.data());
+      for (std::size_t i = 0; i < call.set.tables.inputs.size(); ++i) {
+        frame.sources[engine::first_input + i] = input_block(call, i, b, reading);
+      }
+      engine::run(call.program, frame);
+    }
+    engine::finish_chunk(call.program, frame);
+    return states;
+  }
+
+  // The first column of an input in a block.
+  double* input_block(const Call& call, std::size_t index, std::size_t b, Reading* reading) const {
+    const std::uint32_t input = call.set.tables.inputs[index];
+    if (!table_) {
+      return inputs_[input].data() + b * call.set.tables.input_columns[index] * call.cut.stride;
+    }
+    const RecordTable::Place& place = table_->inputs().find(program().inputs[input].name)->second;
+    const double* block = reading != nullptr ? reading->block.data() : table_->kept(b);
+    return const_cast<double*>(block) + place.first * call.cut.stride;
+  }
+
+  std::shared_ptr<const Encoders> encoders_;
+  EngineOptions options_;
+  std::map<std::string, Cut> cuts_;
+  std::vector<Buffer> inputs_;  // by input; empty for shared ones, and when there is a table
+  std::shared_ptr<const RecordTable> table_;
+  std::map<std::pair<int, std::string>, Kept> kept_;
+};
+
+Engine::Engine(std::shared_ptr<const Encoders> encoders, const Client& client,
+               EngineOptions options)
+    : impl_(std::make_unique<Impl>(std::move(encoders), client, options)) {}
+Engine::Engine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client& client,
+               EngineOptions options)
+    : Engine(std::make_shared<const Encoders>(std::move(plan), std::move(sizes)), client, options) {
+}
+Engine::~Engine() = default;
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+
+std::vector<MergeState> Engine::encode(const Round& round,
+                                       const std::map<NodeId, Tensor>& received) {
+  return impl_->encode(round, received);
+}
 
 }  // namespace starfold
