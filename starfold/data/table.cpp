@@ -257,11 +257,10 @@ std::unique_ptr<TableFormat> open_query(const Database& database, const TableLoc
   const auto [count, statement] = database.prepare_first(location.query);
   if (count != 1 || !statement.is_select())
     throw RunError("the query must be one SELECT: it may read, not write");
-  std::string query = location.query;
-  while (!query.empty() &&
-         (std::isspace(static_cast<unsigned char>(query.back())) != 0 || query.back() == ';'))
-    query.pop_back();
-  return open_typed(database, fmt::format("({}\n) AS query", query));
+  check_names(statement);
+  // As a view, whatever the text ends with.
+  database.execute("CREATE TEMP VIEW query AS " + location.query);
+  return open_typed(database, "query");
 }
 
 // Gives columns the names that programs use.

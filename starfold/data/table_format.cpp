@@ -53,16 +53,11 @@ const std::map<duckdb_type, TypeWords>& types() {
   return table;
 }
 
-// The columns of a statement's result.
 std::vector<ColumnInfo> columns_of(const Statement& statement) {
   std::vector<ColumnInfo> columns;
-  std::set<std::string> seen;
   for (std::size_t i = 0; i < statement.columns(); ++i) {
     columns.push_back(describe_type(statement.column_type(i)));
     columns.back().name = statement.column_name(i);
-    if (!seen.insert(columns.back().name).second) {
-      throw RunError(fmt::format("two columns are named {}", printable(columns.back().name)));
-    }
   }
   return columns;
 }
@@ -129,6 +124,15 @@ class JsonFormat : public NamedFormat {
 };
 
 }  // namespace
+
+void check_names(const Statement& statement) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < statement.columns(); ++i) {
+    const std::string name = statement.column_name(i);
+    if (!seen.insert(name).second)
+      throw RunError(fmt::format("two columns of the query are named {}", printable(name)));
+  }
+}
 
 ColumnInfo describe_type(duckdb_type type) {
   const auto found = types().find(type);

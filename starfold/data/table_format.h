@@ -36,6 +36,9 @@ std::unique_ptr<TableFormat> open_parquet(const Database& database, const std::s
 // Anything that DuckDB knows the types of: what stands after FROM.
 std::unique_ptr<TableFormat> open_typed(const Database& database, const std::string& from);
 
+// RunError when two columns of a result have one name.
+void check_names(const Statement& statement);
+
 // Kind and words for a type of DuckDB's.
 ColumnInfo describe_type(duckdb_type type);
 
