@@ -53,7 +53,7 @@ function(starfold_benchmarks)
   endif()
   find_package(benchmark REQUIRED)
   add_executable(starfold_bench ${sources})
-  target_link_libraries(starfold_bench PRIVATE starfold benchmark::benchmark_main)
+  target_link_libraries(starfold_bench PRIVATE starfold starfold_duckdb benchmark::benchmark_main)
   target_compile_definitions(starfold_bench PRIVATE STARFOLD_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 endfunction()
 
