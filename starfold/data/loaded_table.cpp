@@ -131,7 +131,7 @@ class LoadedTable : public RecordTable {
  public:
   LoadedTable(TableLoad load, std::int64_t& room) : load_(std::move(load)), store_(place_inputs()) {
     if (can_split()) {
-      read_in_parts(room);
+      open_in_parts(room);
     } else {
       read_through(room);
     }
@@ -144,6 +144,14 @@ class LoadedTable : public RecordTable {
   bool seekable() const override { return keep_ || can_split(); }
   std::unique_ptr<RecordCursor> read(std::int64_t first, std::size_t block,
                                      std::size_t stride) const override;
+
+  const std::string& client() const { return load_.client; }
+  // Throws when there are flaws that may not be there, with all of them.
+  void check(const Flaws& found) const {
+    if (!has_flaws(found, load_.missing)) return;
+    if (can_split()) read_in_parts();
+    check_flaws(found, *load_.table, load_.use.uses, load_.missing);
+  }
 
  private:
   // Where dropping moves no record, any part can be read by itself.
@@ -181,13 +189,23 @@ class LoadedTable : public RecordTable {
     check_flaws(blocks.flaws(), *load_.table, load_.use.uses, load_.missing);
   }
 
-  // All parts at once.
-  void read_in_parts(std::int64_t room) {
+  // Reads and keeps it when there is room. What is read in every round anyway is not read here: who
+  // reads it looks for flaws.
+  void open_in_parts(std::int64_t room) {
     records_ = *load_.table->known_records();
-    const std::size_t blocks =
-        (static_cast<std::size_t>(records_) + block_records - 1) / block_records;
-    keep_ = static_cast<std::int64_t>(blocks * store_.block_bytes()) <= room;
-    for (std::size_t b = 0; keep_ && b < blocks; ++b) store_.add();
+    keep_ = static_cast<std::int64_t>(blocks() * store_.block_bytes()) <= room;
+    if (!keep_) return;
+    for (std::size_t b = 0; b < blocks(); ++b) store_.add();
+    read_in_parts();
+  }
+
+  std::size_t blocks() const {
+    return (static_cast<std::size_t>(records_) + block_records - 1) / block_records;
+  }
+
+  // All parts at once, to its end, so that a message can count all flaws.
+  void read_in_parts() const {
+    const std::size_t blocks = this->blocks();
     const std::size_t parts = std::clamp<std::size_t>(
         blocks / 64, 1, static_cast<std::size_t>(std::max(load_.threads, 1)));
     Flaws flaws(load_.use.uses.size());
@@ -229,26 +247,28 @@ class LoadedTable : public RecordTable {
   bool keep_ = true;
 };
 
-// Says who it was when reading fails in the middle of a run, and when the table is not what it was.
+// Says who it was when reading fails in the middle of a run, finds flaws, and sees when the table is not
+// what it was.
 class WatchedCursor : public RecordCursor {
  public:
-  WatchedCursor(const std::string& client, TableCursor cursor, std::int64_t left, std::size_t block)
-      : client_(client), cursor_(std::move(cursor)), left_(left), block_(block) {}
+  WatchedCursor(const LoadedTable& table, TableCursor cursor, std::int64_t left, std::size_t block)
+      : table_(table), cursor_(std::move(cursor)), left_(left), block_(block) {}
 
   std::size_t next(double* to) override {
     try {
       const std::size_t count = cursor_.next(to);
+      table_.check(cursor_.flaws());
       if (count != std::min<std::size_t>(block_, static_cast<std::size_t>(left_)))
         throw RunError("the table changed while it was read");
       left_ -= static_cast<std::int64_t>(count);
       return count;
     } catch (const RunError& error) {
-      throw RunError(fmt::format("client {}: {}", client_, error.what()));
+      throw RunError(fmt::format("client {}: {}", table_.client(), error.what()));
     }
   }
 
  private:
-  const std::string& client_;
+  const LoadedTable& table_;
   TableCursor cursor_;
   std::int64_t left_;
   std::size_t block_;
@@ -257,7 +277,7 @@ class WatchedCursor : public RecordCursor {
 std::unique_ptr<RecordCursor> LoadedTable::read(std::int64_t first, std::size_t block,
                                                 std::size_t stride) const {
   if (keep_) return std::make_unique<MemoryCursor>(*this, first, block, stride);
-  return std::make_unique<WatchedCursor>(load_.client, cursor({first, records_}, block, stride),
+  return std::make_unique<WatchedCursor>(*this, cursor({first, records_}, block, stride),
                                          records_ - first, block);
 }
 

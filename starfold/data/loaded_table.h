@@ -26,8 +26,8 @@ struct TableLoad {
   int threads = 1;
 };
 
-// Reads a table through once: counts its records and finds its flaws. Keeps it when it takes no more than
-// `room` bytes, and takes those from `room`. RunError without the client's name.
+// A table ready for rounds: kept when it takes no more than `room` bytes, which are taken from `room`. Flaws
+// are found while it is read: here, or in the first round when it is not kept and knows its length. RunError without the client's name.
 std::shared_ptr<const RecordTable> load_table(const TableLoad& load, std::int64_t& room);
 
 }  // namespace starfold

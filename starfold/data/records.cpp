@@ -117,6 +117,13 @@ void Flaws::add(const Flaws& other) {
   }
 }
 
+bool has_flaws(const Flaws& flaws, Missing missing) {
+  const auto found = [](std::int64_t count) { return count > 0; };
+  return std::any_of(flaws.unseen.begin(), flaws.unseen.end(), found) ||
+         (missing == Missing::error &&
+          std::any_of(flaws.missing.begin(), flaws.missing.end(), found));
+}
+
 void check_flaws(const Flaws& flaws, const Table& table, const std::vector<ColumnUse>& uses,
                  Missing missing) {
   std::string holes;

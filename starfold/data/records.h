@@ -20,6 +20,9 @@ struct Flaws {
   void add(const Flaws& other);
 };
 
+// Whether there were values that may not be there.
+bool has_flaws(const Flaws& flaws, Missing missing);
+
 // RunError with columns and counts when there were values that may not be there.
 void check_flaws(const Flaws& flaws, const Table& table, const std::vector<ColumnUse>& uses,
                  Missing missing);
