@@ -45,16 +45,14 @@ function(starfold_examples)
   endforeach()
 endfunction()
 
-# bench/*.cpp: one Google Benchmark binary.
+# bench/*.cpp: Starfold and the limits of the machine as contestants of bench/run.
 function(starfold_benchmarks)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.cpp)
   if(NOT sources)
     return()
   endif()
-  find_package(benchmark REQUIRED)
-  add_executable(starfold_bench ${sources})
-  target_link_libraries(starfold_bench PRIVATE starfold benchmark::benchmark_main)
-  target_compile_definitions(starfold_bench PRIVATE STARFOLD_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  add_executable(starfold_contestant ${sources})
+  target_link_libraries(starfold_contestant PRIVATE starfold starfold_duckdb)
 endfunction()
 
 # fuzz/<name>_fuzzer.cpp: one libFuzzer binary each; seeds in fuzz/corpus/<name>_fuzzer/.
