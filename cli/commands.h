@@ -15,6 +15,7 @@ inline constexpr int exit_failed = 3;  // data, numerics, federation
 void add_check(CLI::App& app, int& status);
 void add_explain(CLI::App& app, int& status);
 void add_fmt(CLI::App& app, int& status);
+void add_init(CLI::App& app, int& status);
 void add_lib(CLI::App& app, int& status);
 void add_ops(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);

@@ -24,6 +24,7 @@ int run(int argc, char** argv) {
   int status = exit_done;
   add_check(app, status);
   add_run(app, status);
+  add_init(app, status);
   add_explain(app, status);
   add_fmt(app, status);
   add_ops(app, status);

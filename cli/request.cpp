@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "starfold/data/memory.h"
 #include "starfold/data/npy.h"
 
 namespace starfold::cli {
@@ -133,19 +134,20 @@ Study make_study(const RunArguments& arguments) {
 
 std::vector<Client> load_clients(const Study& study, const ir::Program& program,
                                  std::map<std::string, std::vector<std::string>>& columns) {
-  TableLimits limits;
-  limits.threads = study.threads > 0
-                       ? study.threads
-                       : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  Tables tables(limits);
+  const int threads = study.threads > 0
+                          ? study.threads
+                          : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  MemoryPlan memory = plan_memory(study.memory);
+  Tables tables({threads, memory.duckdb});
   std::vector<DataSource> sources;
   for (const StudyClient& client : study.clients)
     sources.push_back(open_source(program, client.name, client.data, tables));
   const ColumnPlan plan = plan_columns(program, sources, study.bindings, study.categoricals);
   for (const auto& [input, bound] : plan) columns[input] = column_names(bound);
   std::vector<Client> clients;
-  for (const DataSource& source : sources)
-    clients.push_back(load_client(program, source, plan, study.missing));
+  for (const DataSource& source : sources) {
+    clients.push_back(load_client(program, source, plan, {study.missing, threads}, memory.records));
+  }
   return clients;
 }
 

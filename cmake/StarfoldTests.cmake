@@ -46,13 +46,19 @@ function(starfold_examples)
 endfunction()
 
 # bench/*.cpp: Starfold and the limits of the machine as contestants of bench/run.
-function(starfold_benchmarks)
+function(starfold_contestant)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.cpp)
-  if(NOT sources)
-    return()
-  endif()
   add_executable(starfold_contestant ${sources})
   target_link_libraries(starfold_contestant PRIVATE starfold starfold_duckdb)
+endfunction()
+
+# bench/micro/*.cpp: one Google Benchmark binary, for parts of the library alone.
+function(starfold_benchmarks)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/micro/*.cpp)
+  find_package(benchmark REQUIRED)
+  add_executable(starfold_bench ${sources})
+  target_link_libraries(starfold_bench PRIVATE starfold starfold_duckdb benchmark::benchmark_main)
+  target_compile_definitions(starfold_bench PRIVATE STARFOLD_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 endfunction()
 
 # fuzz/<name>_fuzzer.cpp: one libFuzzer binary each; seeds in fuzz/corpus/<name>_fuzzer/.

@@ -149,8 +149,8 @@ std::optional<Size> Checker::size_of_operator(const ast::Expr& expr, bool report
 std::optional<Size> Checker::size_of(const ast::Expr& expr, bool report_it, TypeUse use) {
   switch (expr.kind) {
     case ast::ExprKind::number: {
-      constexpr double largest = 9007199254740992.0;  // beyond it doubles skip integers
-      const bool whole = std::abs(expr.number) <= largest && expr.number == std::floor(expr.number);
+      constexpr double largest = 9007199254740992.0;  // from here on doubles skip integers
+      const bool whole = std::abs(expr.number) < largest && expr.number == std::floor(expr.number);
       if (!whole) return fail_size(expr, report_it, "not a whole number");
       return Size(static_cast<std::int64_t>(expr.number));
     }

@@ -35,8 +35,15 @@ ColumnPlan plan_columns(const ir::Program& program, const std::vector<DataSource
 // What the columns of an input are called once levels have become columns: age, sex=m.
 std::vector<std::string> column_names(const std::vector<BoundColumn>& columns);
 
-// Reads a client's records. RunError names client, input, columns and counts, never a value.
+struct LoadOptions {
+  Missing missing = Missing::error;
+  int threads = 1;
+};
+
+// Reads a client's records: arrays, or a table that is kept in memory when it takes no more than `room`
+// bytes (which it then takes from `room`), and read again in every round otherwise. RunError names client,
+// input, columns and counts, never a value.
 Client load_client(const ir::Program& program, const DataSource& source, const ColumnPlan& plan,
-                   Missing missing);
+                   const LoadOptions& options, std::int64_t& room);
 
 }  // namespace starfold

@@ -184,11 +184,11 @@ class CsvFormat : public TableFormat {
 
   void guess_types(const Database& database) {
     const std::vector<std::string> text(columns.size(), "VARCHAR");
-    const std::size_t records =
+    const std::size_t wanted =
         std::clamp(sample_cells / columns.size(), std::size_t{100}, sample_records);
     const std::set<std::string_view> missing(std::begin(missing_words), std::end(missing_words));
     const Statement sample =
-        database.prepare(fmt::format("SELECT * FROM {} LIMIT {}", from(text, missing), records));
+        database.prepare(fmt::format("SELECT * FROM {} LIMIT {}", from(text, missing), wanted));
     std::vector<Guess> guesses(columns.size());
     const std::unique_ptr<Rows> rows = sample.stream();
     while (rows->next()) {

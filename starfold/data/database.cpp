@@ -95,6 +95,7 @@ Database::Database(const DatabaseOptions& options) {
   set("autoload_known_extensions", "false");
   set("allow_community_extensions", "false");
   set("temp_directory", "");
+  set("enable_external_file_cache", "false");  // the system caches files already
   if (!options.folder.empty()) set("file_search_path", options.folder);
   if (!options.file.empty()) set("access_mode", "READ_ONLY");
   char* message = nullptr;

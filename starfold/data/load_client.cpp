@@ -5,9 +5,8 @@
 #include <cmath>
 
 #include "starfold/base/error.h"
-#include "starfold/base/utf8.h"
 #include "starfold/data/bind_columns.h"
-#include "starfold/data/records.h"
+#include "starfold/data/loaded_table.h"
 
 namespace starfold {
 namespace {
@@ -28,57 +27,27 @@ Tensor stack(const ir::Input& input, const std::vector<const std::vector<double>
   return matrix;
 }
 
-// The table's columns that a plan uses, each once, and where each input finds its own among what they become.
-struct TableUse {
-  std::vector<ColumnUse> uses;
-  std::map<std::string, std::vector<std::size_t>> columns;  // by input
-  std::size_t width = 0;
-};
-
+// What a plan needs of a table.
 TableUse use_of(const Table& table, const ColumnPlan& plan) {
   TableUse result;
   std::map<std::string, std::size_t> first_of;  // by column: the first that it becomes
+  std::size_t total = 0;
   for (const auto& [input, columns] : plan) {
     for (const BoundColumn& column : columns) {
       const std::size_t width = column.categorical ? column.categorical->width() : 1;
-      const auto [found, fresh] = first_of.emplace(column.name, result.width);
+      const auto [found, fresh] = first_of.emplace(column.name, total);
       if (fresh) {
         const auto at =
             std::find_if(table.columns().begin(), table.columns().end(),
                          [&](const ColumnInfo& info) { return info.name == column.name; });
         result.uses.push_back(
             {static_cast<std::size_t>(at - table.columns().begin()), column.categorical});
-        result.width += width;
+        total += width;
       }
-      for (std::size_t i = 0; i < width; ++i) result.columns[input].push_back(found->second + i);
+      for (std::size_t i = 0; i < width; ++i) result.inputs[input].push_back(found->second + i);
     }
   }
   return result;
-}
-
-Client load_table(const ir::Program& program, const DataSource& source, const ColumnPlan& plan,
-                  Missing missing) {
-  Client client;
-  client.name = source.client;
-  const TableUse use = use_of(*source.table, plan);
-  if (use.uses.empty()) return client;
-  std::vector<std::vector<double>> columns(use.width);
-  RecordReader reader(source.table, use.uses, missing);
-  while (reader.next()) {
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      columns[c].insert(columns[c].end(), reader.columns()[c],
-                        reader.columns()[c] + reader.records());
-    }
-  }
-  reader.check();
-  for (const ir::Input& input : program.inputs) {
-    const auto found = use.columns.find(input.name);
-    if (found == use.columns.end()) continue;
-    std::vector<const std::vector<double>*> parts;
-    for (const std::size_t c : found->second) parts.push_back(&columns[c]);
-    client.arrays.emplace(input.name, stack(input, parts));
-  }
-  return client;
 }
 
 Tensor stack_arrays(const ir::Input& input, const DataSource& source,
@@ -170,11 +139,19 @@ void drop_nan(const ir::Program& program, Client& client) {
 }  // namespace
 
 Client load_client(const ir::Program& program, const DataSource& source, const ColumnPlan& plan,
-                   Missing missing) {
+                   const LoadOptions& options, std::int64_t& room) {
   try {
-    if (source.table) return load_table(program, source, plan, missing);
-    Client client = load_arrays(program, source, plan);
-    if (missing == Missing::drop) drop_nan(program, client);
+    if (!source.table) {
+      Client client = load_arrays(program, source, plan);
+      if (options.missing == Missing::drop) drop_nan(program, client);
+      return client;
+    }
+    Client client;
+    client.name = source.client;
+    if (plan.empty()) return client;
+    client.table = load_table({source.client, source.table, use_of(*source.table, plan),
+                               options.missing, options.threads},
+                              room);
     return client;
   } catch (const RunError& error) {
     throw RunError(fmt::format("client {}: {}", source.client, error.what()));

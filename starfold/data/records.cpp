@@ -27,13 +27,12 @@ std::string count_words(std::int64_t count, const char* one, const char* many) {
 }  // namespace
 
 RecordReader::RecordReader(std::shared_ptr<const Table> table, std::vector<ColumnUse> uses,
-                           Missing missing)
+                           Missing missing, RecordRange range)
     : table_(std::move(table)),
       uses_(std::move(uses)),
       missing_(missing),
-      scan_(table_->scan(uses_)),
-      missing_counts_(uses_.size()),
-      unseen_counts_(uses_.size()) {}
+      scan_(table_->scan(uses_, range)),
+      flaws_(uses_.size()) {}
 
 bool RecordReader::next() {
   while (scan_->next()) {
@@ -52,14 +51,14 @@ void RecordReader::clean() {
   for (std::size_t u = 0; u < uses_.size(); ++u) {
     const double* values = filled(u, count);
     const std::int64_t found = missing_ == Missing::nan ? 0 : count_nan(values, count);
-    missing_counts_[u] += found;
+    flaws_.missing[u] += found;
     if (found > 0 && missing_ == Missing::drop) {
       dropped_.resize(count, 0);
       for (std::size_t i = 0; i < count; ++i) {
         if (values[i] != values[i]) dropped_[i] = 1;
       }
     }
-    if (uses_[u].categorical) unseen_counts_[u] += std::count(values, values + count, 0.0);
+    if (uses_[u].categorical) flaws_.unseen[u] += std::count(values, values + count, 0.0);
     add_columns(uses_[u], values, count);
   }
   records_ = count;
@@ -111,24 +110,39 @@ std::vector<double>& RecordReader::buffer(std::size_t size) {
   return result;
 }
 
-void RecordReader::check() const {
-  std::string missing;
-  std::string unseen;
-  for (std::size_t u = 0; u < uses_.size(); ++u) {
-    const std::string name = printable(table_->columns()[uses_[u].column].name);
-    if (missing_ == Missing::error && missing_counts_[u] > 0) {
-      missing += fmt::format("{}column {} has {}", missing.empty() ? "" : ", ", name,
-                             count_words(missing_counts_[u], "missing value", "missing values"));
+void Flaws::add(const Flaws& other) {
+  for (std::size_t u = 0; u < missing.size(); ++u) {
+    missing[u] += other.missing[u];
+    unseen[u] += other.unseen[u];
+  }
+}
+
+bool has_flaws(const Flaws& flaws, Missing missing) {
+  const auto found = [](std::int64_t count) { return count > 0; };
+  return std::any_of(flaws.unseen.begin(), flaws.unseen.end(), found) ||
+         (missing == Missing::error &&
+          std::any_of(flaws.missing.begin(), flaws.missing.end(), found));
+}
+
+void check_flaws(const Flaws& flaws, const Table& table, const std::vector<ColumnUse>& uses,
+                 Missing missing) {
+  std::string holes;
+  std::string strangers;
+  for (std::size_t u = 0; u < uses.size(); ++u) {
+    const std::string name = printable(table.columns()[uses[u].column].name);
+    if (missing == Missing::error && flaws.missing[u] > 0) {
+      holes += fmt::format("{}column {} has {}", holes.empty() ? "" : ", ", name,
+                           count_words(flaws.missing[u], "missing value", "missing values"));
     }
-    if (unseen_counts_[u] > 0) {
-      unseen += fmt::format(
-          "{}column {} has {} that {} no declared level", unseen.empty() ? "" : ", ", name,
-          count_words(unseen_counts_[u], "value", "values"), unseen_counts_[u] == 1 ? "is" : "are");
+    if (flaws.unseen[u] > 0) {
+      strangers += fmt::format(
+          "{}column {} has {} that {} no declared level", strangers.empty() ? "" : ", ", name,
+          count_words(flaws.unseen[u], "value", "values"), flaws.unseen[u] == 1 ? "is" : "are");
     }
   }
-  if (!unseen.empty()) throw RunError(unseen);
-  if (!missing.empty())
-    throw RunError(missing + "; to go on without them, use --missing drop or --missing nan");
+  if (!strangers.empty()) throw RunError(strangers);
+  if (!holes.empty())
+    throw RunError(holes + "; to go on without them, use --missing drop or --missing nan");
 }
 
 }  // namespace starfold

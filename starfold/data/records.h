@@ -11,9 +11,26 @@
 
 namespace starfold {
 
+// Values that were found missing or without a level, by use.
+struct Flaws {
+  std::vector<std::int64_t> missing;
+  std::vector<std::int64_t> unseen;
+
+  explicit Flaws(std::size_t uses = 0) : missing(uses), unseen(uses) {}
+  void add(const Flaws& other);
+};
+
+// Whether there were values that may not be there.
+bool has_flaws(const Flaws& flaws, Missing missing);
+
+// RunError with columns and counts when there were values that may not be there.
+void check_flaws(const Flaws& flaws, const Table& table, const std::vector<ColumnUse>& uses,
+                 Missing missing);
+
 class RecordReader {
  public:
-  RecordReader(std::shared_ptr<const Table> table, std::vector<ColumnUse> uses, Missing missing);
+  RecordReader(std::shared_ptr<const Table> table, std::vector<ColumnUse> uses, Missing missing,
+               RecordRange range = {});
 
   // Moves to the next records; false at the end.
   bool next();
@@ -21,8 +38,8 @@ class RecordReader {
   // Their columns: one for each use, or as many as its categorical becomes.
   std::span<const double* const> columns() const { return columns_; }
 
-  // At the end: RunError with columns and counts when there were values that may not be there.
-  void check() const;
+  // What was found so far.
+  const Flaws& flaws() const { return flaws_; }
 
  private:
   void clean();
@@ -40,8 +57,7 @@ class RecordReader {
   std::vector<std::vector<double>> buffers_;
   std::size_t used_buffers_ = 0;
   std::vector<char> dropped_;  // by record of the chunk; empty: none
-  std::vector<std::int64_t> missing_counts_;
-  std::vector<std::int64_t> unseen_counts_;
+  Flaws flaws_;
 };
 
 }  // namespace starfold

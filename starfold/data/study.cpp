@@ -273,18 +273,28 @@ class Reader {
 
   // --- [options]
 
-  void read_options(const toml::table& options) {
-    only(options, "options", {"missing", "threads", "memory", "out"});
+  // Gives the mistakes of a parser their place.
+  template <typename Parse>
+  auto located(const toml::node& node, Parse parse) const {
     try {
-      if (const toml::node* node = options.get("missing"))
-        study_.missing = parse_missing(string(*node, "options.missing"));
-      if (const toml::node* node = options.get("memory")) {
-        study_.memory = node->is_integer() ? integer(*node, "options.memory", 1)
-                                           : parse_memory(string(*node, "options.memory"));
-      }
+      return parse();
     } catch (const StudyError& error) {
       if (std::string_view(error.what()).starts_with(file_)) throw;
-      throw StudyError(fmt::format("{}:{}: {}", file_, options.source().begin.line, error.what()));
+      fail(node, error.what());
+    }
+  }
+
+  void read_options(const toml::table& options) {
+    only(options, "options", {"missing", "threads", "memory", "out"});
+    if (const toml::node* node = options.get("missing")) {
+      study_.missing =
+          located(*node, [&] { return parse_missing(string(*node, "options.missing")); });
+    }
+    if (const toml::node* node = options.get("memory")) {
+      study_.memory =
+          node->is_integer()
+              ? integer(*node, "options.memory", 1)
+              : located(*node, [&] { return parse_memory(string(*node, "options.memory")); });
     }
     if (const toml::node* node = options.get("threads")) {
       study_.threads =

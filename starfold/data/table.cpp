@@ -153,7 +153,9 @@ class OpenTable : public Table {
 
   const std::vector<ColumnInfo>& columns() const override { return format_->columns; }
   bool names_are_safe() const override { return format_->names_are_safe; }
-  std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses) const override;
+  std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses,
+                                  RecordRange range) const override;
+  std::optional<std::int64_t> known_records() const override { return format_->records; }
 
   RunError error(const DuckdbError& failure) const {
     return where_.empty() ? query_error(failure.what())
@@ -187,12 +189,19 @@ class OpenScan : public TableScan {
   std::unique_ptr<Rows> rows_;
 };
 
-std::unique_ptr<TableScan> OpenTable::scan(const std::vector<ColumnUse>& uses) const {
+std::unique_ptr<TableScan> OpenTable::scan(const std::vector<ColumnUse>& uses,
+                                           RecordRange range) const {
   std::vector<std::string> list;
   for (const ColumnUse& use : uses) list.push_back(expression(*format_, use));
+  std::string sql = fmt::format("SELECT {} FROM ", fmt::join(list, ", "));
+  if (format_->records) {
+    sql += fmt::format("{} WHERE file_row_number >= {} AND file_row_number < {}",
+                       format_->numbered_from, range.first, range.last);
+  } else {
+    sql += format_->from(uses);
+  }
   try {
-    const Statement statement = database_.prepare(
-        fmt::format("SELECT {} FROM {}", fmt::join(list, ", "), format_->from(uses)));
+    const Statement statement = (format_->records ? database_.connect() : database_).prepare(sql);
     return std::make_unique<OpenScan>(*this, statement.stream());
   } catch (const DuckdbError& failure) {
     throw error(failure);
@@ -209,7 +218,7 @@ std::unique_ptr<TableFormat> open_file(const Database& database, const std::stri
     case FileKind::json:
       return open_json(database, path);
     case FileKind::parquet:
-      return open_typed(database, fmt::format("read_parquet({})", sql_text(path)));
+      return open_parquet(database, path);
     case FileKind::sqlite:
       load_sqlite(database);
       database.execute(fmt::format("ATTACH {} AS source (TYPE sqlite, READ_ONLY)", sql_text(path)));
@@ -248,11 +257,10 @@ std::unique_ptr<TableFormat> open_query(const Database& database, const TableLoc
   const auto [count, statement] = database.prepare_first(location.query);
   if (count != 1 || !statement.is_select())
     throw RunError("the query must be one SELECT: it may read, not write");
-  std::string query = location.query;
-  while (!query.empty() &&
-         (std::isspace(static_cast<unsigned char>(query.back())) != 0 || query.back() == ';'))
-    query.pop_back();
-  return open_typed(database, fmt::format("({}\n) AS query", query));
+  check_names(statement);
+  // As a view, whatever the text ends with.
+  database.execute("CREATE TEMP VIEW query AS " + location.query);
+  return open_typed(database, "query");
 }
 
 // Gives columns the names that programs use.
@@ -289,6 +297,18 @@ struct Tables::Shared {
 Tables::Tables(TableLimits limits) : limits_(limits) {}
 Tables::~Tables() = default;
 
+const Tables::Shared& Tables::shared(int threads) {
+  std::unique_ptr<Shared>& slot = shared_[threads];
+  if (!slot) {
+    DatabaseOptions options;
+    options.threads = threads;
+    options.memory = limits_.memory;
+    slot = std::make_unique<Shared>(Shared{Database(options)});
+    slot->database.lock();
+  }
+  return *slot;
+}
+
 std::shared_ptr<const Table> Tables::open(const TableLocation& location) {
   const auto [path, table] = split_table(location.path);
   if (!path.empty()) require_readable(path);
@@ -302,8 +322,9 @@ std::shared_ptr<const Table> Tables::open(const TableLocation& location) {
     options.memory = limits_.memory;
     options.folder = location.folder;
     if (kind == FileKind::duckdb) options.file = path;
-    if (!own && !shared_) shared_ = std::make_unique<Shared>(Shared{Database(options)});
-    const Database database = own ? Database(options) : shared_->database.connect();
+    // Parts of a Parquet file are read by threads of our own.
+    const int threads = kind == FileKind::parquet ? 1 : limits_.threads;
+    const Database database = own ? Database(options) : shared(threads).database.connect();
     std::unique_ptr<TableFormat> format = query ? open_query(database, location, path, table, kind)
                                                 : open_file(database, path, table, kind);
     rename_columns(format->columns, location.columns);

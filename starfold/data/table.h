@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,12 @@ class TableScan {
   virtual const std::uint64_t* valid(std::size_t index) const = 0;
 };
 
+// Records first, first + 1, ..., last - 1.
+struct RecordRange {
+  std::int64_t first = 0;
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+};
+
 class Table {
  public:
   virtual ~Table() = default;
@@ -45,8 +53,11 @@ class Table {
   // False when the names may themselves be a record (a CSV file without a header): then no message
   // shows them.
   virtual bool names_are_safe() const { return true; }
-  // Starts reading columns; one scan at a time.
-  virtual std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses) const = 0;
+  // Starts reading columns. Of a table that knows its number of records any part can be read, and several
+  // at once; others are read from the beginning, one scan at a time.
+  virtual std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses,
+                                          RecordRange range = {}) const = 0;
+  virtual std::optional<std::int64_t> known_records() const { return std::nullopt; }
 };
 
 // Whether files of this name are tables.
@@ -62,8 +73,10 @@ class Tables {
 
  private:
   struct Shared;
+  const Shared& shared(int threads);
+
   TableLimits limits_;
-  std::unique_ptr<Shared> shared_;
+  std::map<int, std::unique_ptr<Shared>> shared_;  // by the number of DuckDB's threads
 };
 
 }  // namespace starfold

@@ -53,16 +53,11 @@ const std::map<duckdb_type, TypeWords>& types() {
   return table;
 }
 
-// The columns of a statement's result.
 std::vector<ColumnInfo> columns_of(const Statement& statement) {
   std::vector<ColumnInfo> columns;
-  std::set<std::string> seen;
   for (std::size_t i = 0; i < statement.columns(); ++i) {
     columns.push_back(describe_type(statement.column_type(i)));
     columns.back().name = statement.column_name(i);
-    if (!seen.insert(columns.back().name).second) {
-      throw RunError(fmt::format("two columns are named {}", printable(columns.back().name)));
-    }
   }
   return columns;
 }
@@ -130,6 +125,15 @@ class JsonFormat : public NamedFormat {
 
 }  // namespace
 
+void check_names(const Statement& statement) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < statement.columns(); ++i) {
+    const std::string name = statement.column_name(i);
+    if (!seen.insert(name).second)
+      throw RunError(fmt::format("two columns of the query are named {}", printable(name)));
+  }
+}
+
 ColumnInfo describe_type(duckdb_type type) {
   const auto found = types().find(type);
   if (found == types().end()) return {{}, ColumnKind::other, "unknown type"};
@@ -138,6 +142,20 @@ ColumnInfo describe_type(duckdb_type type) {
 
 std::unique_ptr<TableFormat> open_typed(const Database& database, const std::string& from) {
   return std::make_unique<TypedFormat>(database, from);
+}
+
+std::unique_ptr<TableFormat> open_parquet(const Database& database, const std::string& path) {
+  auto format =
+      std::make_unique<TypedFormat>(database, fmt::format("read_parquet({})", sql_text(path)));
+  for (const ColumnInfo& column : format->columns) {
+    if (column.name == "file_row_number") return format;
+  }
+  const Statement count =
+      database.prepare(fmt::format("SELECT count(*) FROM read_parquet({})", sql_text(path)));
+  const std::unique_ptr<Rows> rows = count.stream();
+  if (rows->next()) format->records = rows->column<std::int64_t>(0)[0];
+  format->numbered_from = fmt::format("read_parquet({}, file_row_number = true)", sql_text(path));
+  return format;
 }
 
 std::unique_ptr<TableFormat> open_json(const Database& database, const std::string& path) {

@@ -132,8 +132,13 @@ std::string file_html(const SourceMap& sources, std::uint32_t file,
 
 std::string line_link(const SourceMap& sources, Span span) {
   const std::uint32_t line = sources[span.file].position(span.begin).line;
-  return fmt::format("<a href=\"#{}\">{}{}</a>", line_id(span.file, line),
-                     span.file == 0 ? "" : escape(sources[span.file].name()) + " ", line);
+  std::string module;
+  if (span.file != 0) {
+    const std::string& path = sources[span.file].name();
+    const std::string file = path.substr(path.find_last_of('/') + 1);
+    module = escape(file.substr(0, file.rfind(".fold"))) + "\u00a0";
+  }
+  return fmt::format("<a href=\"#{}\">{}{}</a>", line_id(span.file, line), module, line);
 }
 
 std::string listing(const Plan& plan, const SourceMap& sources) {

@@ -104,22 +104,57 @@ class Solver {
   std::vector<Equation> open_;
 };
 
-void add_equations(Solver& solver, const ir::Input& input, const Tensor& tensor,
+void add_equations(Solver& solver, const ir::Input& input, const Shape& shape,
                    const std::string& owner) {
-  if (tensor.rank() != input.type.rank()) {
+  if (shape.size() != input.type.rank()) {
     throw RunError(
         fmt::format("{}input {} is declared {} and needs an array with {} {}, but its array is {}",
                     owner, input.name, input.type.to_string(), input.type.rank(),
-                    input.type.rank() == 1 ? "axis" : "axes", shape_text(tensor.shape)));
+                    input.type.rank() == 1 ? "axis" : "axes", shape_text(shape)));
   }
-  for (std::size_t axis = 0; axis < tensor.rank(); ++axis) {
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (input.type.dims[axis].star) continue;
-    solver.add(input.type.dims[axis].size, tensor.shape[axis],
+    solver.add(input.type.dims[axis].size, shape[axis],
                fmt::format("{}input {}, axis {}", owner, input.name, axis + 1));
   }
 }
 
 }  // namespace
+
+std::optional<Shape> Client::shape(const ir::Input& input) const {
+  if (table) {
+    const auto place = table->inputs().find(input.name);
+    if (place == table->inputs().end()) return std::nullopt;
+    const auto columns = static_cast<std::int64_t>(place->second.count);
+    if (input.type.rank() == 1) return Shape{table->records()};
+    return *input.type.record_axis() == 0 ? Shape{table->records(), columns}
+                                          : Shape{columns, table->records()};
+  }
+  const auto found = arrays.find(input.name);
+  return found == arrays.end() ? std::nullopt : std::optional(found->second.shape);
+}
+
+Tensor Client::array(const ir::Input& input) const {
+  if (!table) return arrays.at(input.name);
+  Tensor result(*shape(input));
+  const RecordTable::Place place = table->inputs().find(input.name)->second;
+  const bool star_first = *input.type.record_axis() == 0;
+  const auto records = static_cast<std::size_t>(table->records());
+  const std::size_t stride = RecordTable::kept_records;
+  std::vector<double> block(table->columns() * stride);
+  const auto cursor = table->read(0, stride, stride);
+  for (std::size_t first = 0; first < records;) {
+    const std::size_t count = cursor->next(block.data());
+    for (std::size_t c = 0; c < place.count; ++c) {
+      const double* from = block.data() + (place.first + c) * stride;
+      double* to =
+          result.data.data() + (star_first ? first * place.count + c : c * records + first);
+      for (std::size_t r = 0; r < count; ++r) to[star_first ? r * place.count : r] = from[r];
+    }
+    first += count;
+  }
+  return result;
+}
 
 SizeValues bind_settings(const ir::Program& program, const Settings& settings) {
   std::vector<std::string> names;
@@ -151,7 +186,7 @@ SizeValues bind_settings(const ir::Program& program, const Settings& settings) {
       continue;
     }
     if (set != settings.shared.end()) {
-      add_equations(solver, input, set->second, "");
+      add_equations(solver, input, set->second.shape, "");
     } else if (input.fallback == ir::no_node) {
       throw RunError(
           fmt::format("the shared input {} has no value and no default; set it with --set {}=...",
@@ -182,13 +217,13 @@ std::map<std::string, std::int64_t> record_counts(const ir::Program& program,
   std::map<std::string, std::string> counted;
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated()) continue;
-    const auto array = client.arrays.find(input.name);
-    if (array == client.arrays.end()) {
+    const std::optional<Shape> shape = client.shape(input);
+    if (!shape) {
       throw RunError(fmt::format("client {} has no array for input {} ({})", client.name,
                                  input.name, input.type.to_string()));
     }
-    if (array->second.rank() != input.type.rank()) continue;  // reported with the sizes
-    const std::int64_t count = array->second.shape[*input.type.record_axis()];
+    if (shape->size() != input.type.rank()) continue;  // reported with the sizes
+    const std::int64_t count = (*shape)[*input.type.record_axis()];
     const auto [known, fresh] = counts.emplace(input.type.record_set(), count);
     if (fresh) {
       counted[input.type.record_set()] = input.name;
@@ -207,12 +242,12 @@ SizeValues bind_client(const ir::Program& program, const Client& client, SizeVal
   const std::string owner = fmt::format("client {}, ", client.name);
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated()) continue;
-    const auto array = client.arrays.find(input.name);
-    if (array == client.arrays.end()) {
+    const std::optional<Shape> shape = client.shape(input);
+    if (!shape) {
       throw RunError(fmt::format("client {} has no array for input {} ({})", client.name,
                                  input.name, input.type.to_string()));
     }
-    add_equations(solver, input, array->second, owner);
+    add_equations(solver, input, *shape, owner);
   }
   record_counts(program, client);
   return solver.solve();
@@ -242,7 +277,7 @@ void require_shapes(const ir::Program& program, const Settings& settings, const 
   Solver solver(sizes, {});
   for (const ir::Input& input : program.inputs) {
     const auto set = settings.shared.find(input.name);
-    if (set != settings.shared.end()) add_equations(solver, input, set->second, "");
+    if (set != settings.shared.end()) add_equations(solver, input, set->second.shape, "");
   }
   solver.solve();
 }

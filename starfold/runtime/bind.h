@@ -2,10 +2,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "starfold/ir/ir.h"
+#include "starfold/runtime/records.h"
 #include "starfold/runtime/tensor.h"
 #include "starfold/types/size.h"
 
@@ -14,10 +17,16 @@ namespace starfold {
 // Arrays by input name. A federated input's array holds this client's records along its star.
 using Arrays = std::map<std::string, Tensor, std::less<>>;
 
-// One data owner.
+// One data owner: arrays, or a table.
 struct Client {
   std::string name;
   Arrays arrays;
+  std::shared_ptr<const RecordTable> table = nullptr;
+
+  // The shape of what it has for an input; nullopt when it has nothing.
+  std::optional<Shape> shape(const ir::Input& input) const;
+  // All of it, which may be large.
+  Tensor array(const ir::Input& input) const;
 };
 
 // Values given at the start of a run: shared inputs, and sizes that override `size` declarations.

@@ -127,9 +127,15 @@ class Engine::Impl {
         const ir::Node& node = program().graph[id];
         if (node.kind != ir::Kind::input || inputs_[node.index].size() > 0) continue;
         const ir::Input& input = program().inputs[node.index];
-        inputs_[node.index] =
-            engine::in_column_blocks(client.arrays.at(input.name), *input.type.record_axis(),
-                                     cut_of(input.type.record_set()));
+        const Cut& cut = cut_of(input.type.record_set());
+        const std::size_t axis = *input.type.record_axis();
+        if (!client.table) {
+          inputs_[node.index] = engine::in_column_blocks(client.arrays.at(input.name), axis, cut);
+        } else if (usable(*client.table, cut)) {
+          table_ = client.table;
+        } else {
+          inputs_[node.index] = engine::in_column_blocks(client.array(input), axis, cut);
+        }
       }
     }
   }
@@ -163,10 +169,25 @@ class Engine::Impl {
     double* kept = nullptr;
   };
 
+  // A table on its way: one block at a time.
+  struct Reading {
+    std::unique_ptr<RecordCursor> cursor;
+    Buffer block;
+    Buffer kept;  // what is kept for one block only
+  };
+
   const Plan& plan() const { return *encoders_->impl_->plan; }
   const ir::Program& program() const { return plan().program; }
   const SizeValues& sizes() const { return encoders_->impl_->sizes; }
   const Cut& cut_of(const std::string& record_set) const { return cuts_.at(record_set); }
+
+  // Whether blocks of a table can be used as they are: they are read as they are needed, or lie in
+  // memory as this engine cuts them.
+  static bool usable(const RecordTable& table, const Cut& cut) {
+    return table.kept(0) == nullptr ||
+           (cut.block == RecordTable::kept_records && cut.stride == cut.block);
+  }
+  bool reads() const { return table_ && table_->kept(0) == nullptr; }
 
   std::vector<MergeState> zeros(const Round& round) const {
     std::vector<MergeState> states;
@@ -206,7 +227,9 @@ class Engine::Impl {
                          set.tables.numbers);
     const std::vector<const Tensor*> shared =
         shared_values(compiled, set.tables, numbers, received);
-    Kept* kept = set.kept_columns > 0 ? &kept_[{round.number, set.record_set}] : nullptr;
+    // What is too large for memory has no room for more of it.
+    Kept* kept =
+        set.kept_columns > 0 && !reads() ? &kept_[{round.number, set.record_set}] : nullptr;
     const bool again = kept != nullptr && still_right(*kept, set, shared);
     Call call{round, set, again ? set.again : set.first, cut, shared, {}, nullptr};
     if (kept != nullptr) {
@@ -242,22 +265,32 @@ class Engine::Impl {
 
   std::vector<MergeState> encode_chunks(const Call& call) const {
     MergeTree tree(call.round.merges, call.cut.chunks);
+    const std::size_t threads = useful_threads(call);
+    // Chunks go to whoever is free. A table that is read goes in as many runs as there are threads, or
+    // in one when reading must begin at its beginning.
+    const std::size_t runs = !reads() ? call.cut.chunks : table_->seekable() ? threads : 1;
     std::atomic<std::size_t> next = 0;
     std::mutex mutex;
     std::exception_ptr failure;
     const auto work = [&] {
       try {
-        for (std::size_t chunk = next++; chunk < call.cut.chunks; chunk = next++)
-          tree.add(chunk, encode_chunk(call, chunk));
+        for (std::size_t run = next++; run < runs; run = next++) {
+          const std::size_t first = run * call.cut.chunks / runs;
+          const std::size_t last = (run + 1) * call.cut.chunks / runs;
+          std::optional<Reading> reading;
+          if (reads()) reading = start_reading(call, first);
+          for (std::size_t chunk = first; chunk < last; ++chunk)
+            tree.add(chunk, encode_chunk(call, chunk, reading ? &*reading : nullptr));
+        }
       } catch (...) {
-        next = call.cut.chunks;  // the others stop as well
+        next = runs;  // the others stop as well
         const std::lock_guard lock(mutex);
         if (!failure) failure = std::current_exception();
       }
     };
     {
       std::vector<std::jthread> workers;
-      for (std::size_t i = 1; i < useful_threads(call); ++i) workers.emplace_back(work);
+      for (std::size_t i = 1; i < std::min(threads, runs); ++i) workers.emplace_back(work);
       work();
     }
     if (failure) std::rethrow_exception(failure);
@@ -272,7 +305,15 @@ class Engine::Impl {
     return std::min({wanted, call.cut.chunks, 1 + numbers / worth_a_thread});
   }
 
-  std::vector<MergeState> encode_chunk(const Call& call, std::size_t chunk) const {
+  Reading start_reading(const Call& call, std::size_t chunk) const {
+    const std::size_t first = chunk * call.cut.chunk * call.cut.block;
+    return {table_->read(static_cast<std::int64_t>(first), call.cut.block, call.cut.stride),
+            Buffer(table_->columns() * call.cut.stride),
+            Buffer(call.set.kept_columns * call.cut.stride)};
+  }
+
+  std::vector<MergeState> encode_chunk(const Call& call, std::size_t chunk,
+                                       Reading* reading) const {
     // Kept from call to call: many small clients would spend their time on it otherwise.
     thread_local Buffer scratch;
     scratch.reserve(call.program.scratch_columns * call.cut.stride);
@@ -293,11 +334,12 @@ class Engine::Impl {
     const std::size_t last = std::min((chunk + 1) * call.cut.chunk, call.cut.blocks);
     for (std::size_t b = chunk * call.cut.chunk; b < last; ++b) {
       frame.records = call.cut.length(b);
-      frame.sources[engine::kept] = call.kept + b * call.set.kept_columns * call.cut.stride;
+      frame.sources[engine::kept] = reading != nullptr
+                                        ? reading->kept.data()
+                                        : call.kept + b * call.set.kept_columns * call.cut.stride;
+      if (reading != nullptr) reading->cursor->next(reading->block.data());
       for (std::size_t i = 0; i < call.set.tables.inputs.size(); ++i) {
-        const std::size_t columns = call.set.tables.input_columns[i];
-        frame.sources[engine::first_input + i] =
-            inputs_[call.set.tables.inputs[i]].data() + b * columns * call.cut.stride;
+        frame.sources[engine::first_input + i] = input_block(call, i, b, reading);
       }
       engine::run(call.program, frame);
     }
@@ -305,10 +347,22 @@ class Engine::Impl {
     return states;
   }
 
+  // The first column of an input in a block.
+  double* input_block(const Call& call, std::size_t index, std::size_t b, Reading* reading) const {
+    const std::uint32_t input = call.set.tables.inputs[index];
+    if (!table_) {
+      return inputs_[input].data() + b * call.set.tables.input_columns[index] * call.cut.stride;
+    }
+    const RecordTable::Place& place = table_->inputs().find(program().inputs[input].name)->second;
+    const double* block = reading != nullptr ? reading->block.data() : table_->kept(b);
+    return const_cast<double*>(block) + place.first * call.cut.stride;
+  }
+
   std::shared_ptr<const Encoders> encoders_;
   EngineOptions options_;
   std::map<std::string, Cut> cuts_;
-  std::vector<Buffer> inputs_;  // by input; empty for shared ones
+  std::vector<Buffer> inputs_;  // by input; empty for shared ones, and when there is a table
+  std::shared_ptr<const RecordTable> table_;
   std::map<std::pair<int, std::string>, Kept> kept_;
 };
 

@@ -140,7 +140,14 @@ Tensor virtual_global(const ir::Input& input, const std::vector<Client>& clients
   Tensor whole;
   whole.shape = cell_shape(input.type, sizes);
   std::int64_t records = 0;
-  for (const Client& client : clients) records += client.arrays.at(input.name).shape[axis];
+  std::vector<Tensor> from_tables(clients.size());
+  std::vector<const Tensor*> parts;
+  for (const Client& client : clients) {
+    Tensor& read = from_tables[parts.size()];
+    if (client.table) read = client.array(input);
+    parts.push_back(client.table ? &read : &client.arrays.at(input.name));
+    records += parts.back()->shape[axis];
+  }
   std::int64_t outer = 1;
   for (std::size_t k = 0; k < axis; ++k) outer *= whole.shape[k];
   const std::int64_t inner = element_count(whole.shape) / outer;
@@ -148,11 +155,10 @@ Tensor virtual_global(const ir::Input& input, const std::vector<Client>& clients
   whole.data.clear();
   whole.data.reserve(static_cast<std::size_t>(element_count(whole.shape)));
   for (std::int64_t o = 0; o < outer; ++o) {
-    for (const Client& client : clients) {
-      const Tensor& part = client.arrays.at(input.name);
-      const std::int64_t length = part.shape[axis] * inner;
-      whole.data.insert(whole.data.end(), part.data.begin() + o * length,
-                        part.data.begin() + (o + 1) * length);
+    for (const Tensor* part : parts) {
+      const std::int64_t length = part->shape[axis] * inner;
+      whole.data.insert(whole.data.end(), part->data.begin() + o * length,
+                        part->data.begin() + (o + 1) * length);
     }
   }
   return whole;

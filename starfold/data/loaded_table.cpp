@@ -1,0 +1,290 @@
+#include "starfold/data/loaded_table.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "starfold/base/error.h"
+
+namespace starfold {
+namespace {
+
+constexpr std::size_t block_records = RecordTable::kept_records;
+constexpr std::size_t huge_page = std::size_t{1} << 21U;
+constexpr std::size_t largest_part = std::size_t{1} << 25U;
+
+// Blocks in memory, allocated in parts that grow with their number.
+class BlockStore {
+ public:
+  explicit BlockStore(std::size_t columns) : size_(columns * block_records) {}
+
+  double* add() {
+    if (left_ == 0) allocate();
+    --left_;
+    blocks_.push_back(next_);
+    next_ += size_;
+    return blocks_.back();
+  }
+  void clear() {
+    blocks_.clear();
+    parts_.clear();
+    left_ = 0;
+  }
+  double* block(std::size_t b) const { return blocks_[b]; }
+  std::size_t blocks() const { return blocks_.size(); }
+  std::size_t block_bytes() const { return size_ * sizeof(double); }
+
+ private:
+  void allocate() {
+    const std::size_t most = std::max<std::size_t>(1, largest_part / block_bytes());
+    left_ = std::clamp<std::size_t>(blocks_.size(), 1, most);
+    std::size_t bytes = left_ * block_bytes();
+    const bool large = bytes >= huge_page;
+    const std::size_t alignment = large ? huge_page : 128;
+    bytes = (bytes + alignment - 1) / alignment * alignment;
+    parts_.emplace_back(static_cast<double*>(std::aligned_alloc(alignment, bytes)), std::free);
+    if (!parts_.back())
+      throw RunError(
+          "there is not enough memory for the records; lower --memory to read them in every round");
+    // Most of the time to fill fresh memory goes into mapping its pages.
+    if (large) madvise(parts_.back().get(), bytes, MADV_HUGEPAGE);
+    next_ = parts_.back().get();
+  }
+
+  std::size_t size_;
+  std::vector<std::unique_ptr<double, void (*)(void*)>> parts_;
+  std::vector<double*> blocks_;
+  double* next_ = nullptr;
+  std::size_t left_ = 0;
+};
+
+// Cuts what a reader delivers into blocks.
+class TableCursor : public RecordCursor {
+ public:
+  TableCursor(RecordReader reader, const std::vector<std::size_t>& order, std::size_t block,
+              std::size_t stride)
+      : reader_(std::move(reader)), order_(order), block_(block), stride_(stride) {}
+
+  std::size_t next(double* to) override {
+    std::size_t filled = 0;
+    while (filled < block_) {
+      if (at_ == reader_.records()) {
+        at_ = 0;
+        if (!reader_.next()) break;
+      }
+      const std::size_t count = std::min(block_ - filled, reader_.records() - at_);
+      for (std::size_t c = 0; c < order_.size(); ++c) {
+        std::memcpy(to + c * stride_ + filled, reader_.columns()[order_[c]] + at_,
+                    count * sizeof(double));
+      }
+      at_ += count;
+      filled += count;
+    }
+    return filled;
+  }
+  const Flaws& flaws() const { return reader_.flaws(); }
+
+ private:
+  RecordReader reader_;
+  const std::vector<std::size_t>& order_;
+  std::size_t block_;
+  std::size_t stride_;
+  std::size_t at_ = 0;
+};
+
+// From kept blocks to blocks of another size.
+class MemoryCursor : public RecordCursor {
+ public:
+  MemoryCursor(const RecordTable& table, std::int64_t first, std::size_t block, std::size_t stride)
+      : table_(table), at_(static_cast<std::size_t>(first)), block_(block), stride_(stride) {}
+
+  std::size_t next(double* to) override {
+    std::size_t filled = 0;
+    const auto records = static_cast<std::size_t>(table_.records());
+    while (filled < block_ && at_ < records) {
+      const std::size_t offset = at_ % block_records;
+      const std::size_t count = std::min({block_ - filled, block_records - offset, records - at_});
+      const double* from = table_.kept(at_ / block_records) + offset;
+      for (std::size_t c = 0; c < table_.columns(); ++c) {
+        std::memcpy(to + c * stride_ + filled, from + c * block_records, count * sizeof(double));
+      }
+      at_ += count;
+      filled += count;
+    }
+    return filled;
+  }
+
+ private:
+  const RecordTable& table_;
+  std::size_t at_;
+  std::size_t block_;
+  std::size_t stride_;
+};
+
+class LoadedTable : public RecordTable {
+ public:
+  LoadedTable(TableLoad load, std::int64_t& room) : load_(std::move(load)), store_(place_inputs()) {
+    if (can_split()) {
+      open_in_parts(room);
+    } else {
+      read_through(room);
+    }
+    if (keep_) room -= static_cast<std::int64_t>(store_.blocks() * store_.block_bytes());
+  }
+
+  const double* kept(std::size_t block) const override {
+    return keep_ && block < store_.blocks() ? store_.block(block) : nullptr;
+  }
+  bool seekable() const override { return keep_ || can_split(); }
+  std::unique_ptr<RecordCursor> read(std::int64_t first, std::size_t block,
+                                     std::size_t stride) const override;
+
+  const std::string& client() const { return load_.client; }
+  // Throws when there are flaws that may not be there, with all of them.
+  void check(const Flaws& found) const {
+    if (!has_flaws(found, load_.missing)) return;
+    if (can_split()) read_in_parts();
+    check_flaws(found, *load_.table, load_.use.uses, load_.missing);
+  }
+
+ private:
+  // Where dropping moves no record, any part can be read by itself.
+  bool can_split() const {
+    return load_.table->known_records().has_value() && load_.missing != Missing::drop;
+  }
+
+  std::size_t place_inputs() {
+    for (const auto& [input, columns] : load_.use.inputs) {
+      inputs_.emplace(input, Place{order_.size(), columns.size()});
+      order_.insert(order_.end(), columns.begin(), columns.end());
+    }
+    columns_ = order_.size();
+    return columns_;
+  }
+
+  TableCursor cursor(RecordRange range, std::size_t block, std::size_t stride) const {
+    return {RecordReader(load_.table, load_.use.uses, load_.missing, range), order_, block, stride};
+  }
+
+  // From the beginning to the end; gives up keeping it when there is no more room.
+  void read_through(std::int64_t room) {
+    TableCursor blocks = cursor({}, block_records, block_records);
+    std::vector<double> passing;
+    std::size_t count = block_records;
+    while (count == block_records) {
+      if (keep_ && static_cast<std::int64_t>((store_.blocks() + 1) * store_.block_bytes()) > room) {
+        keep_ = false;
+        store_.clear();
+        passing.resize(columns_ * block_records);
+      }
+      count = blocks.next(keep_ ? store_.add() : passing.data());
+      records_ += static_cast<std::int64_t>(count);
+    }
+    check_flaws(blocks.flaws(), *load_.table, load_.use.uses, load_.missing);
+  }
+
+  // Reads and keeps it when there is room. What is read in every round anyway is not read here: who
+  // reads it looks for flaws.
+  void open_in_parts(std::int64_t room) {
+    records_ = *load_.table->known_records();
+    keep_ = static_cast<std::int64_t>(blocks() * store_.block_bytes()) <= room;
+    if (!keep_) return;
+    for (std::size_t b = 0; b < blocks(); ++b) store_.add();
+    read_in_parts();
+  }
+
+  std::size_t blocks() const {
+    return (static_cast<std::size_t>(records_) + block_records - 1) / block_records;
+  }
+
+  // All parts at once, to its end, so that a message can count all flaws.
+  void read_in_parts() const {
+    const std::size_t blocks = this->blocks();
+    const std::size_t parts = std::clamp<std::size_t>(
+        blocks / 64, 1, static_cast<std::size_t>(std::max(load_.threads, 1)));
+    Flaws flaws(load_.use.uses.size());
+    std::mutex mutex;
+    std::exception_ptr failure;
+    const auto read_part = [&](std::size_t part) {
+      try {
+        const Flaws found = read_blocks(part * blocks / parts, (part + 1) * blocks / parts);
+        const std::lock_guard lock(mutex);
+        flaws.add(found);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    };
+    {
+      std::vector<std::jthread> workers;
+      for (std::size_t part = 1; part < parts; ++part) workers.emplace_back(read_part, part);
+      read_part(0);
+    }
+    if (failure) std::rethrow_exception(failure);
+    check_flaws(flaws, *load_.table, load_.use.uses, load_.missing);
+  }
+
+  Flaws read_blocks(std::size_t first, std::size_t last) const {
+    const auto record = [](std::size_t block) {
+      return static_cast<std::int64_t>(block * block_records);
+    };
+    TableCursor blocks = cursor({record(first), record(last)}, block_records, block_records);
+    std::vector<double> passing(keep_ ? 0 : columns_ * block_records);
+    for (std::size_t b = first; b < last; ++b)
+      blocks.next(keep_ ? store_.block(b) : passing.data());
+    return blocks.flaws();
+  }
+
+  TableLoad load_;
+  std::vector<std::size_t> order_;  // for each column of a block, which of the reader's it is
+  BlockStore store_;
+  bool keep_ = true;
+};
+
+// Says who it was when reading fails in the middle of a run, finds flaws, and sees when the table is not
+// what it was.
+class WatchedCursor : public RecordCursor {
+ public:
+  WatchedCursor(const LoadedTable& table, TableCursor cursor, std::int64_t left, std::size_t block)
+      : table_(table), cursor_(std::move(cursor)), left_(left), block_(block) {}
+
+  std::size_t next(double* to) override {
+    try {
+      const std::size_t count = cursor_.next(to);
+      table_.check(cursor_.flaws());
+      if (count != std::min<std::size_t>(block_, static_cast<std::size_t>(left_)))
+        throw RunError("the table changed while it was read");
+      left_ -= static_cast<std::int64_t>(count);
+      return count;
+    } catch (const RunError& error) {
+      throw RunError(fmt::format("client {}: {}", table_.client(), error.what()));
+    }
+  }
+
+ private:
+  const LoadedTable& table_;
+  TableCursor cursor_;
+  std::int64_t left_;
+  std::size_t block_;
+};
+
+std::unique_ptr<RecordCursor> LoadedTable::read(std::int64_t first, std::size_t block,
+                                                std::size_t stride) const {
+  if (keep_) return std::make_unique<MemoryCursor>(*this, first, block, stride);
+  return std::make_unique<WatchedCursor>(*this, cursor({first, records_}, block, stride),
+                                         records_ - first, block);
+}
+
+}  // namespace
+
+std::shared_ptr<const RecordTable> load_table(const TableLoad& load, std::int64_t& room) {
+  return std::make_shared<LoadedTable>(load, room);
+}
+
+}  // namespace starfold

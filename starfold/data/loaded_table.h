@@ -1,0 +1,33 @@
+// A table as the engine wants it: blocks of numbers, kept in memory while there is room, read again in
+// every round otherwise. Private to starfold/data.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "starfold/data/records.h"
+#include "starfold/runtime/records.h"
+
+namespace starfold {
+
+// The table's columns that are used, each once, and which of what they become each input takes.
+struct TableUse {
+  std::vector<ColumnUse> uses;
+  std::map<std::string, std::vector<std::size_t>> inputs;
+};
+
+struct TableLoad {
+  std::string client;
+  std::shared_ptr<const Table> table;
+  TableUse use;
+  Missing missing = Missing::error;
+  int threads = 1;
+};
+
+// A table ready for rounds: kept when it takes no more than `room` bytes, which are taken from `room`. Flaws
+// are found while it is read: here, or in the first round when it is not kept and knows its length. RunError without the client's name.
+std::shared_ptr<const RecordTable> load_table(const TableLoad& load, std::int64_t& room);
+
+}  // namespace starfold

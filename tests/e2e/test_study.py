@@ -1,0 +1,260 @@
+"""Study files: what they may say, queries, categorical columns, mistakes, and `starfold init`."""
+import os
+
+import numpy as np
+import pytest
+from conftest import array
+
+SECRET = "hidden7319"
+PROGRAM = ("size k = 2\ninput x : [*, p]\ninput y : [*]\ninput w : [] = 1\n"
+           "output s = sum[*](x) * w\noutput t = sum[*](y) * k\noutput n = records(x)\n")
+OSLO = "age,bmi,sex,y\n30,20,f,1\n40,25,m,0\n50,30,f,1\n"
+BERGEN = "age,bmi,sex,y\n10,1,m,1\n20,2,m,1\n"
+CLIENTS = '[[client]]\nname = "oslo"\ndata = "oslo.csv"\n[[client]]\nname = "bergen"\ndata = "bergen.csv"\n'
+
+
+@pytest.fixture
+def study(starfold, tmp_path):
+    """Writes files and a study (which gets the two clients unless it has its own) and runs it from elsewhere."""
+    (tmp_path / "sums.fold").write_text(PROGRAM)
+    (tmp_path / "oslo.csv").write_text(OSLO)
+    (tmp_path / "bergen.csv").write_text(BERGEN)
+
+    def run(text, *options, clients=CLIENTS, head='program = "sums.fold"\n'):
+        (tmp_path / "study.toml").write_text(head + text + "\n" + clients)
+        return starfold("run", tmp_path / "study.toml", "--json", *options, cwd="/")
+
+    return run
+
+
+def outputs(result):
+    assert result.code == 0, result.err
+    return [array(result.json()["outputs"][name]).tolist() for name in ("s", "t", "n")]
+
+
+def test_columns_values_sizes(study, tmp_path):
+    assert outputs(study('[inputs]\nx = ["age", "bmi"]\n')) == [[150, 78], 8, 5]
+    assert outputs(study('[inputs]\nx = ["bmi"]\ny = "age"\nw = 10\n[sizes]\nk = 3\n')) == [[780], 450, 5]
+    np.save(tmp_path / "w.npy", 0.5)
+    assert outputs(study('[inputs]\nx = "age"\nw = "@w.npy"\n')) == [[75], 8, 5]
+    assert outputs(study('[inputs]\nx = "*"\nw = 2.0\n[categorical.sex]\nlevels = ["f", "m"]\n')) == [[300, 156, 6], 8, 5]
+
+
+def test_options_win(study, tmp_path):
+    text = '[inputs]\nx = ["age"]\nw = 3\n[options]\nthreads = 1\nmemory = "1GB"\nout = "results"\n'
+    assert outputs(study(text, "--set", "w=1", "--set", "k=1", "--bind", "x=bmi", "--out", tmp_path / "other")) == [[78], 4, 5]
+    assert (tmp_path / "other/outputs.json").exists() and not (tmp_path / "results").exists()
+    assert outputs(study(text)) == [[450], 8, 5]
+    assert (tmp_path / "results/run.json").exists()
+
+
+def test_missing_option(study, tmp_path):
+    (tmp_path / "oslo.csv").write_text("age,bmi,sex,y\n30,,f,1\n40,25,m,0\n")
+    assert outputs(study('[inputs]\nx = ["bmi"]\n[options]\nmissing = "drop"\n')) == [[28], 4, 3]
+    result = study('[inputs]\nx = ["bmi"]\n')
+    assert result.code == 3 and "client oslo: column bmi has 1 missing value" in result.err
+
+
+def test_library_program(study, tmp_path):
+    result = study('[inputs]\nx = ["age"]\n', head='program = "summary"\n')
+    assert result.code == 0, result.err
+
+
+# ---- categorical columns
+
+def test_codings(study):
+    def coded(section):
+        return outputs(study(f'[inputs]\nx = ["sex", "age"]\n[categorical.sex]\nlevels = ["m", "f", "x"]\n{section}'))[0]
+
+    assert coded("") == [2, 0, 150]
+    assert coded('reference = "f"\n') == [3, 0, 150]
+    assert coded("reference = false\n") == [3, 2, 0, 150]
+    assert coded('coding = "codes"\n') == [7, 150]
+
+
+def test_levels_of_numbers_and_words(study, duckdb, tmp_path):
+    (tmp_path / "oslo.csv").write_text("age,g,y\n1,01,1\n1,2,1\n1,NA,1\n")
+    duckdb(f"copy (select 1 as age, 2.0::double as g, 1 as y) to '{tmp_path}/bergen.parquet'")
+    clients = CLIENTS.replace("bergen.csv", "bergen.parquet")
+    head = '[inputs]\nx = ["g"]\n[categorical.g]\n'
+    assert outputs(study(head + 'levels = [1, 2]\ncoding = "codes"\n[options]\nmissing = "drop"', clients=clients)) == [[5], 6, 3]
+    # A level may be called NA.
+    (tmp_path / "oslo.csv").write_text("age,g,y\n1,EU,1\n1,NA,1\n")
+    (tmp_path / "bergen.csv").write_text("age,g,y\n1,,1\n")
+    result = study(head + 'levels = ["EU", "NA"]\n[options]\nmissing = "drop"')
+    assert outputs(result) == [[1], 4, 2]
+
+
+def test_unseen_level(study, tmp_path):
+    (tmp_path / "bergen.csv").write_text(f"age,bmi,sex,y\n10,1,{SECRET},1\n20,2,{SECRET},1\n20,2,f,1\n")
+    result = study('[inputs]\nx = ["sex"]\n[categorical.sex]\nlevels = ["f", "m"]\n')
+    assert result.code == 3
+    assert "client bergen: column sex has 2 values that are no declared level" in result.err
+    assert SECRET not in result.err
+
+
+def test_categorical_mistakes(study):
+    def wrong(section, *words, code=2):
+        result = study(f'[inputs]\nx = ["sex"]\n{section}')
+        assert result.code == code, result.err
+        for word in words:
+            assert word in result.err, result.err
+
+    wrong("", "column sex is text", "[categorical.sex]", code=3)
+    wrong("[categorical.sex]\n", "needs levels")
+    wrong('[categorical.sex]\nlevels = "f"\n', "must be an array")
+    wrong('[categorical.sex]\nlevels = ["f", "f"]\n', "twice")
+    wrong('[categorical.sex]\nlevels = ["f", 2.5]\n', "strings or integers")
+    wrong('[categorical.sex]\nlevels = ["f", "m"]\nreference = "x"\n', "none of its levels")
+    wrong('[categorical.sex]\nlevels = ["f", "m"]\ncoding = "dummy"\n', "onehot")
+    wrong('[categorical.sex]\nlevels = ["f", "m"]\n[categorical.seks]\nlevels = ["a"]\n', "only its reference")
+    wrong('[categorical.sex]\nlevels = ["f", "m"]\n[categorical.seks]\nlevels = ["a", "b"]\n', "no input uses it", code=3)
+
+
+# ---- queries
+
+def query(sql, more=""):
+    return CLIENTS.replace('data = "bergen.csv"', f"query = '''{sql}'''\n{more}")
+
+
+def test_queries(study, duckdb, tmp_path):
+    duckdb(f"copy (select range as age, 2 * range as bmi, 1 as y, 2015 + range as year from range(10)) to '{tmp_path}/visits.parquet'")
+    inputs = '[inputs]\nx = ["age", "bmi"]\n'
+    good = ["select age, bmi, y from 'visits.parquet' where year >= 2020",
+            "select age, bmi, y from read_parquet('visits.parquet') where year >= 2020;  -- recent\n",
+            f"with v as (from '{tmp_path}/visits.parquet') select *, 1 as y from (select age, bmi from v where year >= 2020)"]
+    for sql in good:
+        assert outputs(study(inputs, clients=query(sql))) == [[155, 145], 14, 8], sql
+    sql = "select a.age, b.bmi, a.y from 'oslo.csv' a join 'bergen.csv' b on a.age = b.age + 20"
+    assert outputs(study(inputs, clients=query(sql))) == [[190, 78], 6, 5]
+
+
+def test_query_over_data(study, duckdb, tmp_path):
+    inputs = '[inputs]\nx = ["age", "bmi"]\n'
+    sql = "select age * 2 as age, bmi, y from data where age > 10"
+    assert outputs(study(inputs, clients=query(sql, 'data = "bergen.csv"\n'))) == [[160, 77], 6, 4]
+    (tmp_path / "b.jsonl").write_text('{"age": 11, "bmi": 2, "y": 1, "note": "n", "list": [1]}\n')
+    assert outputs(study(inputs, clients=query(sql, 'data = "b.jsonl"\n'))) == [[142, 77], 6, 4]
+    import sqlite3
+    database = sqlite3.connect(tmp_path / "b.sqlite")
+    database.execute("create table visits (age integer, bmi real, y integer)")
+    database.execute("insert into visits values (11, 2, 1)")
+    database.commit()
+    database.close()
+    assert outputs(study(inputs, clients=query(sql.replace("data", "visits"), 'data = "b.sqlite"\n'))) == [[142, 77], 6, 4]
+    from conftest import Duckdb
+    database = Duckdb(tmp_path / "b.duckdb")
+    database("create table visits as select 11 as age, 2 as bmi, 1 as y")
+    database("create table other as select 1 as z")
+    database.close()
+    assert outputs(study(inputs, clients=query(sql.replace("data", "visits"), 'data = "b.duckdb"\n'))) == [[142, 77], 6, 4]
+
+
+def test_queries_cannot_write(study, tmp_path):
+    before = sorted(os.listdir(tmp_path))
+    for sql in ("copy (select 1) to 'stolen.csv'", "create table t as select 1", "attach 'new.duckdb'", "insert into t values (1)",
+                "delete from t", "drop table t", "update t set a = 1", "pragma database_list", "set threads = 1", "load httpfs",
+                "install httpfs", "export database 'folder'", "call pragma_version()", "vacuum", "explain select 1",
+                "select age, bmi, y from 'bergen.csv'; copy (select 1) to 'stolen.csv'",
+                "select age, bmi, y from 'bergen.csv'; select 1", "create temp table t as select 1", "begin transaction"):
+        result = study('[inputs]\nx = ["age", "bmi"]\n', clients=query(sql))
+        assert result.code == 3, (sql, result.out, result.err)
+        assert "client bergen: the query" in result.err, (sql, result.err)
+    assert sorted(os.listdir(tmp_path)) == sorted(before + ["study.toml"])
+
+
+def test_failing_queries(study, tmp_path):
+    (tmp_path / "secret.csv").write_text(f"age,bmi,y\n{SECRET},2,1\n")
+    (tmp_path / "bare.csv").write_text(f"{SECRET},7319\n{SECRET},7319\n")
+    for sql, word in [("select age, bmi, y from 'bergen.csv' wehre x", "wrong"), ("selct 1", "wrong"), ("", "needs data"),
+                      ("select agee, bmi, y from 'bergen.csv'", "agee"), ("select * from 'none.parquet'", "query"),
+                      ("select * from nothing", "nothing"), ("select 1 as age, 1 as age, 2 as bmi, 3 as y", "query"),
+                      ("select age::integer as age, bmi, y from 'secret.csv'", "converted"),
+                      ("select age::integer as age, bmi, y from 'bergen.csv', (select 1 / 0) where error(age)", "query"),
+                      ("select age from 'bare.csv'", "query"), ("-- nothing", "query")]:
+        result = study('[inputs]\nx = ["age", "bmi"]\n', clients=query(sql))
+        assert result.code == (2 if sql == "" else 3), (sql, result.out, result.err)
+        assert word in result.err, (sql, result.err)
+        assert SECRET not in result.err and "7319" not in result.err, (sql, result.err)
+
+
+def test_renamed_columns(study, tmp_path):
+    (tmp_path / "bergen.csv").write_text("alder,bmi,y\n10,1,1\n")
+    clients = CLIENTS + 'columns = { age = "alder" }\n'
+    assert outputs(study('[inputs]\nx = ["age", "bmi"]\n', clients=clients)) == [[130, 76], 6, 4]
+    result = study('[inputs]\nx = ["age"]\n', clients=CLIENTS + 'columns = { age = "older" }\n')
+    assert result.code == 3 and "client bergen" in result.err and "older" in result.err
+
+
+# ---- mistakes
+
+@pytest.mark.parametrize("text, line, words", [
+    ('[input]\nx = "age"\n', 2, ["no key input", "did you mean inputs?"]),
+    ('[inputs]\nx = "age"\n[option]\n', 4, ["did you mean options?"]),
+    ('[options]\nmising = "drop"\n', 3, ["mising", "did you mean missing?"]),
+    ('[options]\nmissing = "skip"\n', 3, ["error, drop or nan"]),
+    ('[options]\nmemory = "much"\n', 3, ["512MB"]),
+    ('[options]\nthreads = "two"\n', 3, ["threads must be an integer, not a string"]),
+    ('[options]\nthreads = 0\n', 3, ["at least 1"]),
+    ('[inputs]\nx = ["age"]\nz = 2\n', 4, ["no input or size z"]),
+    ('[inputs]\nxx = ["age"]\n', 3, ["no input or size xx"]),
+    ('[inputs]\nx = 3\n', 3, ["takes columns"]),
+    ('[inputs]\nx = "age"\nw = ["age"]\n', 4, ["takes a value"]),
+    ('[inputs]\nx = ["age", 3]\n', 3, ["must be a string, not an integer"]),
+    ('[inputs]\nx = ["age", "age"]\n', 3, ["twice"]),
+    ('[inputs]\nw = [[1, 2], [3]]\n', 3, ["differ in length"]),
+    ('[inputs]\nw = true\n', 3, ["true or false"]),
+    ('[sizes]\nk = 2.5\n', 3, ["sizes.k must be an integer"]),
+    ('inputs = 3\n', 2, ["section [inputs]"]),
+    ('[inputs\nx = "age"\n', 2, []),
+    ('[inputs]\nx = age\n', 3, []),
+    ('[[client]]\nname = "oslo"\ndata = "a.csv"\n', 6, ["two clients are named oslo"]),
+    ('[[client]]\ndata = "a.csv"\n', 2, ["needs a name"]),
+    ('[[client]]\nname = "x"\n', 2, ["needs data"]),
+    ('[[client]]\nname = "x"\ndat = "a.csv"\n', 4, ["did you mean data?"]),
+])
+def test_mistakes(study, text, line, words):
+    result = study(text)
+    assert result.code == 2, (result.code, result.out, result.err)
+    for word in [f"study.toml:{line}: ", *words]:
+        assert word in result.err, (word, result.err)
+    assert result.out == ""
+
+
+def test_more_mistakes(study, starfold, tmp_path):
+    assert "program is missing" in study("", head="").err
+    result = study("", clients="")
+    assert result.code == 2 and "no client" in result.err
+    assert starfold("run", tmp_path / "none.toml").code == 2
+    assert study("", head='program = "none.fold"\n').code == 2
+    result = study('[inputs]\nx = "age"\nw = "@none.npy"\n')
+    assert result.code == 3 and "none.npy" in result.err
+    (tmp_path / "bad.toml").write_bytes(b"\xff\xfe\x00")
+    assert starfold("run", tmp_path / "bad.toml").code == 2
+
+
+# ---- init
+
+def test_init(starfold, study, tmp_path):
+    written = tmp_path / "new.toml"
+    result = starfold("init", "sums.fold", "oslo.csv", "north=bergen.csv", "--out", "new.toml", cwd=tmp_path)
+    assert result.code == 0, result.err
+    text = written.read_text()
+    assert 'x = ["age", "bmi"]' in text and 'y = "y"' in text and "[categorical" in text and 'name = "north"' in text
+    assert "# k = 2" in text and '"f"' not in text
+    assert outputs(starfold("run", written, "--json", cwd="/")) == [[150, 78], 8, 5]
+    again = starfold("init", "sums.fold", "oslo.csv", "--out", "new.toml", cwd=tmp_path)
+    assert again.code == 2 and "exists" in again.err and written.read_text() == text
+
+
+def test_init_elsewhere(starfold, study, tmp_path):
+    (tmp_path / "sub").mkdir()
+    result = starfold("init", "sums.fold", "oslo.csv", "--out", "sub/new.toml", cwd=tmp_path)
+    assert result.code == 0, result.err
+    assert outputs(starfold("run", tmp_path / "sub/new.toml", "--json", cwd="/")) == [[120, 75], 4, 3]
+    (tmp_path / "printed.toml").write_text(starfold("init", "sums.fold", "oslo.csv", cwd=tmp_path).out)
+    assert outputs(starfold("run", "printed.toml", "--json", cwd=tmp_path)) == [[120, 75], 4, 3]
+    other = starfold("init", "sums.fold", "bergen.csv", "oslo.csv", "bergen.csv", cwd=tmp_path)
+    assert other.code == 2 and "NAME=PATH" in other.err
+    assert starfold("init", "sums.fold", "none.csv", cwd=tmp_path).code == 3
+    assert starfold("init", "none.fold", "oslo.csv", cwd=tmp_path).code == 2
