@@ -127,6 +127,7 @@ double read_seconds(const Numbers& numbers, int threads) {
 class ThreadedBlas {
  public:
   ThreadedBlas(const std::string& path, int threads) {
+    if (path.empty()) throw std::runtime_error("no threaded OpenBLAS; bench/setup brings NumPy's");
     // Deep binding: its inner calls must not end in the serial one.
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
     if (library == nullptr) throw std::runtime_error(dlerror());

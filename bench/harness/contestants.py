@@ -13,6 +13,14 @@ class Absent(Exception):
     """This contestant cannot take part; the text says why."""
 
 
+LEAST_FREE = 1.5e9  # bytes of memory that must stay free on the machine
+
+
+def available_memory():
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+
+
 class Contestant:
     def __init__(self, name, command, log_folder):
         self.name = name
@@ -58,13 +66,19 @@ class Contestant:
         self.answers[turn] = answer
 
     def line(self, bound):
-        """The next line it prints, empty when it ended. Kills it when that takes longer than `bound` seconds."""
+        """The next line it prints, empty when it ended. Kills it when that takes longer than `bound` seconds, or when memory
+        runs out."""
         deadline = time.monotonic() + bound
         while b"\n" not in self.buffer:
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
+            ready, _, _ = select.select([self.process.stdout], [], [], 0.2)
+            if not ready and time.monotonic() > deadline:
                 self.stop(kill=True)
                 raise Absent(f"stopped after {bound:.0f} s")
+            if not ready and available_memory() < LEAST_FREE:
+                self.stop(kill=True)
+                raise Absent("stopped because memory ran out")
+            if not ready:
+                continue
             piece = os.read(self.process.stdout.fileno(), 1 << 16)
             if not piece:
                 return ""

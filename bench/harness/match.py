@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from . import contestants, places
-from .rows import CONTESTANT, multiply_add
+from .rows import multiply_add
 
 
 @dataclasses.dataclass
@@ -23,7 +23,7 @@ def say(text):
 
 
 def data_folder(row, sizes):
-    """The row's data, made when it is not there yet."""
+    """The row's data, made when it is not there yet, and kept."""
     folder = places.DATA / "-".join([row.name, *(f"{key}{value}" for key, value in sizes.items())])
     done = folder / "done.json"
     wanted = generator_words(row, sizes)
@@ -31,24 +31,34 @@ def data_folder(row, sizes):
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    free = shutil.disk_usage(folder).free * 1e-9
+    if free < row.gigabytes(sizes) + 2:
+        raise contestants.Absent(f"its data needs {row.gigabytes(sizes):.0f} GB of disk, {free:.0f} GB are free")
     say(f"{row.name}: making its data")
-    command = [places.built(CONTESTANT), *wanted, f"data={folder}", f"threads={places.THREADS}"]
-    subprocess.run(command, check=True, stdout=sys.stderr)
+    for name, text in row.files.items():
+        (folder / name).write_text(text)
+    if wanted:
+        subprocess.run([*wanted, f"data={folder}", f"threads={places.THREADS}"], check=True, stdout=sys.stderr)
     done.write_text(json.dumps(wanted))
     return folder
 
 
 def generator_words(row, sizes):
-    if row.parquet:
-        return ["generate_parquet", *(f"{key}={value}" for key, value in sizes.items())]
-    return ["generate", *(f"array:{name}={spec}" for name, spec in row.arrays(sizes).items())]
+    """The command that makes the data: arrays where the row has them, a Parquet file otherwise."""
+    contestant = str(places.built("starfold_contestant"))
+    if row.arrays:
+        return [contestant, "generate", *(f"array:{name}={spec}" for name, spec in row.arrays(sizes).items())]
+    return [contestant, "generate_parquet", *(f"{key}={value}" for key, value in sizes.items())] if sizes else []
 
 
-def peer_command(name):
-    python = places.SYSTEM_PYTHON if name == "torch" else places.VENV_PYTHON
+def peer_command(row, sizes, name):
+    if name in row.commands:
+        return row.commands[name](sizes)
+    numbers = [row.name, *(f"{key}={value}" for key, value in sizes.items())]
     if name == "r":
-        return ["Rscript", "--vanilla", places.PEERS / "r_peer.R"]
-    return [python, places.PEERS / f"{name}_peer.py"]
+        return ["Rscript", "--vanilla", places.PEERS / "r_peer.R", *numbers]
+    python = places.SYSTEM_PYTHON if name == "torch" else places.VENV_PYTHON
+    return [python, places.PEERS / f"{name}_peer.py", *numbers]
 
 
 def wanted_peers(row, options):
@@ -61,25 +71,20 @@ def make_contestants(row, sizes, folder, options):
     logs = folder / "logs"
     logs.mkdir(exist_ok=True)
     common = [f"data={folder}", f"threads={places.THREADS}"]
-    own = places.built(CONTESTANT)
-
-    def make(name, command):
-        return contestants.Contestant(name, [*command, *common], logs)
-
-    players = [make("starfold", [own, *row.starfold])]
-    if row.limit:
-        players.append(make("limit", [own, *row.limit(sizes)]))
+    commands = {"starfold": row.starfold(sizes), "limit": row.limit(sizes)}
     if row.operations:
-        players.append(make("peak", [own, *multiply_add(row.operations)(sizes)]))
-    numbers = [f"{key}={value}" for key, value in sizes.items()]
-    players += [make(name, [*peer_command(name), row.name, *numbers]) for name in wanted_peers(row, options)]
-    return players
+        commands["peak"] = multiply_add(row.operations)(sizes)
+    commands |= {name: peer_command(row, sizes, name) for name in wanted_peers(row, options)}
+    return [contestants.Contestant(name, [*command, *common], logs) for name, command in commands.items()]
 
 
 def play(row, options):
     """All turns of a row; its entry of the JSON."""
     sizes = row.sizes | (row.quick if options.quick else {})
-    folder = data_folder(row, sizes)
+    try:
+        folder = data_folder(row, sizes)
+    except contestants.Absent as why:
+        return summary(row, sizes, {}, {"starfold": str(why)})
     players = make_contestants(row, sizes, folder, options)
     turns = options.turns or (2 if options.quick else row.turns)
     absent, present = contestants.compete(players, turns, Bounds(), lambda text: say(f"{row.name}: {text}"))
@@ -89,22 +94,17 @@ def play(row, options):
 
 def summary(row, sizes, present, absent):
     best = {name: player.best for name, player in present.items()}
-    starfold = best.pop("starfold", None)
-    limit = best.pop("limit", None)
-    peak = best.pop("peak", None)
+    starfold, limit, peak = (best.pop(name, None) for name in ["starfold", "limit", "peak"])
     result = {"name": row.name, "starfold_s": starfold, "limit_s": limit, "peers": best, "sizes": sizes}
-    result["goals"] = [{"goal": goal.text(), "met": goal.met(starfold, limit, best)} for goal in row.goals]
-    if peak and starfold:
+    if starfold and present["starfold"].extra("megabytes"):
+        result["starfold_megabytes"] = present["starfold"].extra("megabytes")
+    if starfold and peak:
         result["peak_gigaflops"] = present["peak"].extra("gigaflops")
         result["share_of_peak"] = peak / starfold
-    if absent:
-        result["absent"] = absent
+    result["goals"] = [{"goal": goal.text(), "met": goal.met(result)} for goal in row.goals]
     notes = {name: player.extra("note") for name, player in present.items() if player.extra("note")}
-    if notes:
-        result["notes"] = notes
     disagree = disagreements(row, present)
-    if disagree:
-        result["disagree"] = disagree
+    result |= {key: value for key, value in [("absent", absent), ("notes", notes), ("disagree", disagree)] if value}
     return result
 
 

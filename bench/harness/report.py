@@ -23,6 +23,8 @@ def print_result(row, result):
     print("    " + "; ".join(f"{goal['goal']}: {words[goal['met']]}" for goal in result["goals"]))
     if "share_of_peak" in result:
         print(f"    {result['share_of_peak']:.0%} of the multiply-add peak, {result['peak_gigaflops']:.0f} gigaflops")
+    if "starfold_megabytes" in result:
+        print(f"    peak memory of Starfold: {result['starfold_megabytes']:.0f} MB")
     for name, why in result.get("absent", {}).items():
         print(f"    {name} skipped: {why}")
     for name, note in result.get("notes", {}).items():

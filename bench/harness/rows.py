@@ -2,35 +2,40 @@
 
 import dataclasses
 import math
+import sys
 
 from . import places
-
-CONTESTANT = "starfold_contestant"
 
 
 @dataclasses.dataclass
 class Goal:
-    """At most `most` times the limit, or at least `least` times as fast as a peer, or at most `seconds`."""
+    """At most `most` times the limit, at least `least` times as fast as a peer, at most so many seconds or megabytes."""
 
-    against: str
+    against: str = "limit"
     most: float = None
     least: float = None
     seconds: float = None
+    megabytes: float = None
 
     def text(self):
         if self.seconds is not None:
             return f"under {self.seconds * 1000:g} ms"
+        if self.megabytes is not None:
+            return f"within {self.megabytes:g} MB"
         if self.most is not None:
             return f"<= {self.most:g} x limit"
         return f">= {self.least:g} x {self.against}"
 
-    def met(self, starfold, limit, peers):
-        """True, False, or None when whom it is measured against did not take part."""
+    def met(self, result):
+        """True, False, or None when Starfold or whom it is measured against did not take part."""
+        starfold = result["starfold_s"]
         if starfold is None:
             return None
         if self.seconds is not None:
             return starfold <= self.seconds
-        other = limit if self.most is not None else peers.get(self.against)
+        if self.megabytes is not None:
+            return result["starfold_megabytes"] <= self.megabytes
+        other = result["limit_s"] if self.most is not None else result["peers"].get(self.against)
         if other is None:
             return None
         return starfold <= self.most * other if self.most is not None else other >= self.least * starfold
@@ -44,26 +49,45 @@ class Row:
     sizes: dict
     quick: dict  # what differs in a quick run
     arrays: callable = None  # sizes -> {name: "kind:shape"}
-    starfold: list = None  # kind and words of Starfold's contestant
-    limit: callable = None  # sizes -> kind and words of the limit's contestant
+    starfold: callable = None  # sizes -> the command of Starfold's contestant
+    limit: callable = None  # sizes -> the command of the limit's contestant
     peers: list = dataclasses.field(default_factory=list)
     goals: list = dataclasses.field(default_factory=list)
     tolerance: float = 1e-8  # how far results may differ, relative to the largest
     turns: int = 7
     operations: callable = None  # sizes -> floating-point operations, where the multiply-add peak says something
-    parquet: bool = False
+    commands: dict = dataclasses.field(default_factory=dict)  # of peers that are plain commands
+    gigabytes: callable = lambda sizes: 0  # sizes -> what its files take
+    files: dict = dataclasses.field(default_factory=dict)  # further files: {name: text}
 
 
-def number_words(sizes, prefix=""):
-    return [f"{prefix}{key}={value}" for key, value in sizes.items()]
+def number_words(sizes):
+    return [f"{key}={value}" for key, value in sizes.items()]
 
 
-def engine(program, **words):
-    return ["engine", f"program={places.BENCH / 'programs' / program}.fold", *number_words(words)]
+def own(kind, *words):
+    """A contestant of bench/contestant.cpp."""
+    return [places.built("starfold_contestant"), kind, *words]
 
 
-def federation(program, **words):
-    return ["federation", f"program={places.BENCH / 'programs' / program}.fold", *number_words(words)]
+def program(name):
+    return places.BENCH / "programs" / f"{name}.fold"
+
+
+def engine(name):
+    return lambda sizes: own("engine", f"program={program(name)}")
+
+
+def federation(name, *words):
+    return lambda sizes: own("federation", f"program={program(name)}", *(word.format(**sizes) for word in words))
+
+
+def command(*words):
+    return lambda sizes: [sys.executable, places.BENCH / "harness" / "command.py", *words]
+
+
+def starfold_run(name, *words):
+    return command(places.built("starfold"), "run", program(name), "--json", *words)
 
 
 def table(sizes):
@@ -79,20 +103,16 @@ def logistic_arrays(sizes):
 
 
 def read(passes=1):
-    return lambda sizes: ["read", f"numbers={sizes['records'] * (sizes.get('columns', 0) + 1)}", f"passes={passes}"]
+    return lambda sizes: own("read", f"numbers={sizes['records'] * (sizes.get('columns', 0) + 1)}", f"passes={passes}")
 
 
 def dsyrk(with_read):
-    return lambda sizes: [
-        "dsyrk",
-        f"openblas={places.threaded_openblas() or 'libopenblas.so.0'}",
-        f"read={int(with_read)}",
-        *number_words(sizes),
-    ]
+    openblas = places.threaded_openblas() or ""
+    return lambda sizes: own("dsyrk", f"openblas={openblas}", f"read={int(with_read)}", *number_words(sizes))
 
 
 def multiply_add(operations):
-    return lambda sizes: ["multiply_add", f"operations={operations(sizes):g}"]
+    return lambda sizes: own("multiply_add", f"operations={operations(sizes):g}")
 
 
 def mlp_arrays(sizes):
@@ -156,7 +176,7 @@ ROWS = [
         {"records": 1_000_000, "columns": 30},
         {"records": 10_000},
         logistic_arrays,
-        federation("logistic_fit", clients=1),
+        federation("logistic_fit"),
         read(passes=6),
         ["sklearn", "statsmodels", "r"],
         [Goal("sklearn", least=5), Goal("statsmodels", least=5), Goal("r", least=5)],
@@ -213,5 +233,57 @@ ROWS = [
         ["sklearn", "numpy"],
         [Goal("sklearn", least=2)],
         operations=kmeans_operations,
+    ),
+    Row(
+        "many_clients",
+        "one round of logistic regression, {clients} clients, {records} records x {columns} in all",
+        "the same records in one client",
+        {"clients": 1_000_000, "records": 20_000_000, "columns": 10},
+        {"clients": 1_000, "records": 20_000},
+        lambda sizes: {"x": f"uniform:{table(sizes)}", "y": f"binary:{sizes['records']}"},
+        federation("logistic_rounds", "time=round", "clients={clients}"),
+        federation("logistic_rounds", "time=round", "clients=1"),
+        goals=[Goal(most=1.5)],
+        turns=3,
+    ),
+    Row(
+        "flower_rounds",
+        "{clients} clients, {rounds} rounds of logistic regression, {records} records x {columns} in all",
+        "reading the data once per round",
+        {"clients": 1_000, "rounds": 20, "records": 100_000, "columns": 10},
+        {"clients": 10, "rounds": 2, "records": 1_000},
+        lambda sizes: {"x": f"uniform:{table(sizes)}", "y": f"binary:{sizes['records']}"},
+        federation("logistic_rounds", "clients={clients}", "size:rounds={rounds}"),
+        lambda sizes: read(sizes["rounds"])(sizes),
+        ["flower"],
+        goals=[Goal("flower", least=100)],
+    ),
+    Row(
+        "parquet_stream",
+        "sums of {records} x {columns} from Parquet with 1 GB of memory",
+        "DuckDB's scan of the same columns",
+        {"records": 200_000_000, "columns": 10},
+        {"records": 2_000_000},
+        starfold=starfold_run(
+            "parquet_stream", "--client", "a={data}/x.parquet", "--bind", "x=*", "--memory", "1GB", "--threads", "{threads}"
+        ),
+        limit=lambda sizes: own("scan", *number_words(sizes)),
+        goals=[Goal(megabytes=1000), Goal(most=1.3)],
+        turns=3,
+        gigabytes=lambda sizes: sizes["records"] * sizes["columns"] * 1.5e-9,
+    ),
+    Row(
+        "startup",
+        "start to finish of a tiny program",
+        "start to finish of /bin/true",
+        {},
+        {},
+        starfold=starfold_run("startup", "--client", "a={data}/x.csv"),
+        limit=command("/bin/true"),
+        peers=["numpy"],
+        commands={"numpy": command(places.VENV_PYTHON, "-c", "import numpy")},
+        goals=[Goal(seconds=0.015)],
+        turns=20,
+        files={"x.csv": "x\n1\n2\n3.5\n"},
     ),
 ]
