@@ -1,22 +1,20 @@
 #include "starfold/data/loaded_table.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <thread>
 
 #include "starfold/base/error.h"
+#include "starfold/runtime/numbers.h"
 
 namespace starfold {
 namespace {
 
 constexpr std::size_t block_records = RecordTable::kept_records;
-constexpr std::size_t huge_page = std::size_t{1} << 21U;
 constexpr std::size_t largest_part = std::size_t{1} << 25U;
 
 // Blocks in memory, allocated in parts that grow with their number.
@@ -44,21 +42,15 @@ class BlockStore {
   void allocate() {
     const std::size_t most = std::max<std::size_t>(1, largest_part / block_bytes());
     left_ = std::clamp<std::size_t>(blocks_.size(), 1, most);
-    std::size_t bytes = left_ * block_bytes();
-    const bool large = bytes >= huge_page;
-    const std::size_t alignment = large ? huge_page : 128;
-    bytes = (bytes + alignment - 1) / alignment * alignment;
-    parts_.emplace_back(static_cast<double*>(std::aligned_alloc(alignment, bytes)), std::free);
+    parts_.push_back(allocate_numbers(left_ * size_));
     if (!parts_.back())
       throw RunError(
           "there is not enough memory for the records; lower --memory to read them in every round");
-    // Most of the time to fill fresh memory goes into mapping its pages.
-    if (large) madvise(parts_.back().get(), bytes, MADV_HUGEPAGE);
     next_ = parts_.back().get();
   }
 
   std::size_t size_;
-  std::vector<std::unique_ptr<double, void (*)(void*)>> parts_;
+  std::vector<Numbers> parts_;
   std::vector<double*> blocks_;
   double* next_ = nullptr;
   std::size_t left_ = 0;

@@ -140,7 +140,7 @@ Tensor Client::array(const ir::Input& input) const {
   const RecordTable::Place place = table->inputs().find(input.name)->second;
   const bool star_first = *input.type.record_axis() == 0;
   const auto records = static_cast<std::size_t>(table->records());
-  const std::size_t stride = RecordTable::kept_records;
+  constexpr std::size_t stride = RecordTable::kept_records;
   std::vector<double> block(table->columns() * stride);
   const auto cursor = table->read(0, stride, stride);
   for (std::size_t first = 0; first < records;) {

@@ -1,13 +1,12 @@
 // How a client's data lies in memory: in column blocks.
 #pragma once
 
-#include <hwy/aligned_allocator.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <new>
 
 #include "starfold/runtime/kernels/kernels.h"
+#include "starfold/runtime/numbers.h"
 #include "starfold/runtime/tensor.h"
 
 namespace starfold::engine {
@@ -21,7 +20,7 @@ class Buffer {
   // Keeps nothing of what was there when it grows.
   void reserve(std::size_t size) {
     if (size <= size_) return;
-    data_ = hwy::AllocateAligned<double>(size);
+    data_ = allocate_numbers(size);
     if (!data_) throw std::bad_alloc();
     std::fill_n(data_.get(), size, 0.0);
     size_ = size;
@@ -30,7 +29,7 @@ class Buffer {
   std::size_t size() const { return size_; }
 
  private:
-  hwy::AlignedFreeUniquePtr<double[]> data_;
+  Numbers data_;
   std::size_t size_ = 0;
 };
 

@@ -158,7 +158,6 @@ const double* const* columns_of(const Columns& columns, std::size_t first, std::
   return frame.pointers.data();
 }
 
-// Combinations of columns with shared numbers, or distances from shared points.
 void run_combine(const Step& step, Frame& frame) {
   const Operand& x = step.args[0];
   const Operand& weights = step.args[1];
@@ -175,9 +174,28 @@ void run_combine(const Step& step, Frame& frame) {
       weight[j] = data + weights.entries[c + j];
       out[j] = frame.column(step.out[c + j]);
     }
-    const kernels::Products& products = kernels::products();
-    (step.code == Code::combine ? products.combine : products.distances)(
-        columns, step.terms, weight, step.stride, out, outputs, frame.records);
+    kernels::products().combine(columns, step.terms, weight, step.stride, out, outputs,
+                                frame.records);
+  }
+}
+
+void run_distances(const Step& step, Frame& frame) {
+  const Operand& x = step.args[0];
+  const Operand& points = step.args[1];
+  const double* data = frame.shared[points.shared]->data.data();
+  const bool same_columns = x.columns.size() == step.terms;
+  const std::size_t together = same_columns ? step.out.size() : 1;
+  for (std::size_t c = 0; c < step.out.size(); c += together) {
+    // Columns, points and results, one after the other.
+    columns_of(x.columns, same_columns ? 0 : c * step.terms, step.terms, frame);
+    frame.results.clear();
+    for (std::size_t j = c; j < c + together; ++j) {
+      frame.pointers.push_back(data + points.entries[j]);
+      frame.results.push_back(frame.column(step.out[j]));
+    }
+    const double* const* columns = frame.pointers.data();
+    kernels::products().distances(columns, step.terms, columns + step.terms, step.stride,
+                                  frame.results.data(), together, frame.records);
   }
 }
 
@@ -362,19 +380,22 @@ void run_gram(const Step& step, Frame& frame) {
 template <std::size_t width>
 void add_by_row(const double* const* columns, const std::vector<std::uint32_t>& rows,
                 double* sums) {
+  const double* x[width];
+  for (std::size_t w = 0; w < width; ++w) x[w] = columns[w];
   for (std::size_t i = 0; i < rows.size(); ++i) {
     double* sum = sums + group_width * rows[i];
-    for (std::size_t w = 0; w < width; ++w) sum[w] += columns[w][i];
+    for (std::size_t w = 0; w < width; ++w) sum[w] += x[w][i];
   }
 }
 
 // A label's row, from 0; what is no label goes to the row after the last.
 void find_rows(const double* labels, std::size_t count, std::vector<std::uint32_t>& rows) {
-  const auto last = static_cast<double>(count);
+  const auto most = static_cast<double>(count);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const double label = labels[i];
-    const bool is_label = label >= 1 && label <= last && label == std::floor(label);
-    rows[i] = static_cast<std::uint32_t>(is_label ? label - 1 : last);
+    const bool within = labels[i] >= 1 && labels[i] <= most;
+    const auto whole = static_cast<std::int32_t>(within ? labels[i] : most + 1);
+    const bool is_label = static_cast<double>(whole) == labels[i];
+    rows[i] = static_cast<std::uint32_t>(is_label ? whole - 1 : static_cast<std::int32_t>(count));
   }
 }
 
@@ -412,8 +433,9 @@ void run_groups(const Step& step, Frame& frame) {
 void run_all(const Step& step, Frame& frame) {
   switch (step.code) {
     case Code::combine:
-    case Code::distances:
       return run_combine(step, frame);
+    case Code::distances:
+      return run_distances(step, frame);
     case Code::pair_sum:
       return run_pair_sum(step, frame);
     case Code::softmax:

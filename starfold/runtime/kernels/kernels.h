@@ -60,7 +60,7 @@ struct Products {
   // out_j = sum over k of weights_j[k * stride] * columns_k, for j < outputs <= 4.
   void (*combine)(const double* const* columns, std::size_t count, const double* const* weights,
                   std::size_t stride, double* const* out, std::size_t outputs, std::size_t n);
-  // out_j = sum over k of (columns_k - points_j[k * stride])^2, for j < outputs <= 4.
+  // out_j = sum over k of (columns_k - points_j[k * stride])^2, for j < outputs.
   void (*distances)(const double* const* columns, std::size_t count, const double* const* points,
                     std::size_t stride, double* const* out, std::size_t outputs, std::size_t n);
   // out = sum over k of a_k * b_k, entry by entry.

@@ -23,6 +23,16 @@ using D = hn::CappedTag<double, kPad>;
 using V = hn::Vec<D>;
 using Columns = const double* const*;
 
+// As many columns on the right as the registers hold beside four on the left, and as many groups of records
+// as they hold for four points.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+constexpr std::size_t kRight = 2;
+constexpr std::size_t kGroups = 2;
+#else
+constexpr std::size_t kRight = 4;
+constexpr std::size_t kGroups = 4;
+#endif
+
 // out_j = [out_j +] sum over K columns.
 template <std::size_t J, std::size_t K, bool add>
 void combine_tile(Columns columns, Columns weights, std::size_t stride, double* const* out,
@@ -111,28 +121,23 @@ HWY_INLINE void distances_tile(Columns columns, std::size_t count, Columns point
   }
 }
 
-template <std::size_t J>
-void distances_to(Columns columns, std::size_t count, Columns points, std::size_t stride,
-                  double* const* out, std::size_t n) {
-  const std::size_t lanes = hn::Lanes(D());
-  std::size_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes)
-    distances_tile<J, 2>(columns, count, points, stride, out, i);
-  for (; i < n; i += lanes) distances_tile<J, 1>(columns, count, points, stride, out, i);
+// All points for the same records, which stay in the first cache meanwhile.
+template <std::size_t G>
+void distances_of(Columns columns, std::size_t count, Columns points, std::size_t stride,
+                  double* const* out, std::size_t outputs, std::size_t i) {
+  std::size_t j = 0;
+  for (; j + 4 <= outputs; j += 4)
+    distances_tile<4, G>(columns, count, points + j, stride, out + j, i);
+  for (; j < outputs; ++j) distances_tile<1, G>(columns, count, points + j, stride, out + j, i);
 }
 
 void distances(Columns columns, std::size_t count, Columns points, std::size_t stride,
                double* const* out, std::size_t outputs, std::size_t n) {
-  switch (outputs) {
-    case 1:
-      return distances_to<1>(columns, count, points, stride, out, n);
-    case 2:
-      return distances_to<2>(columns, count, points, stride, out, n);
-    case 3:
-      return distances_to<3>(columns, count, points, stride, out, n);
-    default:
-      return distances_to<4>(columns, count, points, stride, out, n);
-  }
+  const std::size_t lanes = hn::Lanes(D());
+  std::size_t i = 0;
+  for (; i + kGroups * lanes <= n; i += kGroups * lanes)
+    distances_of<kGroups>(columns, count, points, stride, out, outputs, i);
+  for (; i < n; i += lanes) distances_of<1>(columns, count, points, stride, out, outputs, i);
 }
 
 void pair_sum(Columns a, Columns b, std::size_t count, double* out, std::size_t n) {
@@ -181,13 +186,6 @@ void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n
       out[i * row + j] += hn::GetLane(hn::SumOfLanes(d, sum[i][j]));
   }
 }
-
-// As many columns on the right as the registers hold beside four on the left.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
-constexpr std::size_t kRight = 2;
-#else
-constexpr std::size_t kRight = 4;
-#endif
 
 template <std::size_t I>
 void gram_rows(Columns a, Columns b, std::size_t columns_b, double* out, std::size_t row,
