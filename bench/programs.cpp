@@ -110,16 +110,20 @@ Contestant make_federation(const Arguments& arguments) {
   auto clients = std::make_shared<std::vector<Client>>();
   const std::int64_t count = arguments.number("clients", 1);
   for (std::int64_t i = 0; i < count; ++i) clients->push_back(share_of(inputs.pooled, i, count));
-  const bool last_round_only = arguments.text("time", "all") == "round";
+  const std::string time = arguments.text("time", "all");
   const int threads = static_cast<int>(arguments.number("threads"));
-  return [program, clients, settings = inputs.settings, last_round_only, threads](int turn) {
-    double round_seconds = 0;
+  return [program, clients, settings = inputs.settings, time, threads](int turn) {
+    std::map<std::string, double> seconds;
     RunOptions options;
     options.threads = threads;
-    options.watch = [&](const Progress& progress) { round_seconds = progress.round_seconds; };
+    options.watch = [&](const Progress& progress) {
+      seconds["round"] = progress.round_seconds;
+      seconds["rounds"] += progress.round_seconds;
+    };
     std::vector<Client> own = *clients;  // the run takes its clients' tables away with it
     const RunReport report = run_local(program, std::move(own), of_turn(settings, turn), options);
-    return Outcome{last_round_only ? round_seconds : report.seconds,
+    seconds["all"] = report.seconds;
+    return Outcome{seconds.at(time),
                    values_of(report.results),
                    {{"rounds", static_cast<double>(report.rounds)}}};
   };

@@ -22,8 +22,9 @@ def available_memory():
 
 
 class Contestant:
-    def __init__(self, name, command, log_folder):
+    def __init__(self, name, command, log_folder, settings=None):
         self.name = name
+        self.environment = places.environment() | (settings or {})
         self.command = [str(word) for word in command]
         self.log = log_folder / f"{name}.log"
         self.seconds = []
@@ -39,7 +40,7 @@ class Contestant:
         with open(self.log, "wb") as log:
             try:
                 self.process = subprocess.Popen(
-                    self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=places.environment()
+                    self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=self.environment
                 )
             except FileNotFoundError as error:
                 raise Absent(f"{self.command[0]} is missing") from error

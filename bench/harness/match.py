@@ -61,6 +61,12 @@ def peer_command(row, sizes, name):
     return [python, places.PEERS / f"{name}_peer.py", *numbers]
 
 
+def peer_settings(name):
+    """Peers from Debian find the threaded BLAS first."""
+    openblas = places.debian_openblas()
+    return {"LD_LIBRARY_PATH": str(openblas)} if name in ["torch", "r"] and openblas else {}
+
+
 def wanted_peers(row, options):
     if options.peers is None:
         return row.peers
@@ -75,7 +81,9 @@ def make_contestants(row, sizes, folder, options):
     if row.operations:
         commands["peak"] = multiply_add(row.operations)(sizes)
     commands |= {name: peer_command(row, sizes, name) for name in wanted_peers(row, options)}
-    return [contestants.Contestant(name, [*command, *common], logs) for name, command in commands.items()]
+    return [
+        contestants.Contestant(name, [*command, *common], logs, peer_settings(name)) for name, command in commands.items()
+    ]
 
 
 def play(row, options):

@@ -24,6 +24,11 @@ def threaded_openblas():
     return next(iter(sorted(site.glob("python*/site-packages/numpy.libs/*openblas*.so*"))), None)
 
 
+def debian_openblas():
+    """The folder of Debian's threaded OpenBLAS, unpacked by bench/setup; None without it."""
+    return next((ROOT / "build" / "bench-openblas").glob("usr/lib/*/openblas-pthread"), None)
+
+
 def environment():
     """What children see: the same number of threads for all, and nothing that phones home."""
     number = str(THREADS)

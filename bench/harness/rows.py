@@ -177,7 +177,7 @@ ROWS = [
         {"records": 10_000},
         logistic_arrays,
         federation("logistic_fit"),
-        read(passes=6),
+        read(passes=5),
         ["sklearn", "statsmodels", "r"],
         [Goal("sklearn", least=5), Goal("statsmodels", least=5), Goal("r", least=5)],
         tolerance=1e-6,

@@ -42,7 +42,7 @@ CASES = {
     "rounds": (
         [20, 40, 80, 160],
         {"records": 400_000, "columns": 10},
-        federation("logistic_rounds", "size:rounds={rounds}"),
+        federation("logistic_rounds", "time=rounds", "size:rounds={rounds}"),
         1,
     ),
 }

@@ -6,13 +6,25 @@ import warnings
 import protocol
 
 SOLVERS = ["newton-cholesky", "lbfgs", "newton-cg", "sag"]
-ACCURATE = 1e-6  # of the largest coefficient; what is further off has not solved the problem
+# Relative to the largest coefficient. All run with a tolerance of 1e-8, but what they call so differs: this is generous.
+ACCURATE = 1e-6
 
 
 def make_rows():
     import numpy as np
     from sklearn.cluster import _k_means_lloyd
     from sklearn.linear_model import LogisticRegression
+
+    def newton(x, y):
+        """The solution to the last digits, to judge solvers by."""
+        beta = np.zeros(x.shape[1])
+        for _ in range(20):
+            mu = 1 / (1 + np.exp(-(x @ beta)))
+            step = np.linalg.solve(x.T @ ((mu * (1 - mu))[:, None] * x), x.T @ (mu - y))
+            beta -= step
+            if np.abs(step).max() < 1e-13:
+                break
+        return beta
 
     def logistic_fit(data, sizes):
         x, y = data.x, data.y
@@ -23,20 +35,19 @@ def make_rows():
                 warnings.simplefilter("ignore")
                 return model.fit(x, y).coef_[0]
 
-        best, seconds, reference = None, None, None
+        tried = {}
+        exact = newton(x, y)
         for solver in SOLVERS:
             start = time.perf_counter()
-            coefficients = fit(solver)
-            spent = time.perf_counter() - start
-            reference = coefficients if reference is None else reference
-            off = np.abs(coefficients - reference).max() / np.abs(reference).max()
-            if off <= ACCURATE and (best is None or spent < seconds):
-                best, seconds = solver, spent
+            off = np.abs(fit(solver) - exact).max() / np.abs(exact).max()
+            tried[solver] = time.perf_counter() - start, off
+        best = min((solver for solver in SOLVERS if tried[solver][1] <= ACCURATE), key=lambda solver: tried[solver][0])
 
         def work(turn):
             return [fit(best)]
 
-        work.extras = {"note": f"the fastest of {', '.join(SOLVERS)} is {best}"}
+        words = [f"{solver} {seconds:.2g} s, off by {off:.1g}" for solver, (seconds, off) in tried.items()]
+        work.extras = {"note": f"{best} competes; tried once: {'; '.join(words)}"}
         return work
 
     def kmeans_step(data, sizes):
