@@ -5,11 +5,15 @@ The figures and the scripts that made them are in tests/reference; neither R nor
 import csv
 import json
 import math
+import os
+import pathlib
 import re
+import subprocess
+import time
 
 import numpy as np
 import pytest
-from conftest import ROOT, array
+from conftest import COMMAND, ROOT, array
 
 DATA = ROOT / "tests" / "data"
 EXAMPLES = ROOT / "examples"
@@ -311,3 +315,39 @@ def test_collinear_columns_are_an_error(starfold, federation, tmp_path):
                                          f"let (b, _, _, _) = stats.{function}(x, y)\noutput b\n")
         result = starfold("run", tmp_path / "p.fold", *federation(split(x=x, y=x[:, 0])))
         assert result.code == 3 and ("singular" in result.err or "positive definite" in result.err), result.err
+
+
+# --- memory
+
+def peak_in_loop(arguments):
+    """Most memory the command held, in MB, in the last third of its run: its data is loaded by then, and a loop runs."""
+    process = subprocess.Popen([COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL)
+    peaks = []
+    while process.poll() is None:
+        try:
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            peaks.append(int(re.search(r"VmHWM:\s*(\d+)", status)[1]) / 1024)
+            pathlib.Path(f"/proc/{process.pid}/clear_refs").write_text("5")  # the peak begins anew
+        except (OSError, TypeError):  # it has just ended
+            break
+        time.sleep(0.005)
+    assert process.wait() == 0
+    return max(peaks[2 * len(peaks) // 3:])
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="peaks of memory cannot be measured here")
+def test_a_gradient_needs_no_array_as_wide_as_the_data(tmp_path):
+    """Written out, the gradients of all records would be 160 MB here, as large as the data, and curvatures 100 times that."""
+    rng = np.random.default_rng(1)
+    np.savez(tmp_path / "a.npz", x=rng.normal(size=(200_000, 100)), y=rng.integers(0, 2, 200_000).astype(float))
+
+    def peak(update, repeat):
+        source = tmp_path / "program.fold"
+        source.write_text("input x : [*, p]\ninput y : [*]\nstate beta = zeros(p)\n"
+                          f"repeat {repeat} {{\n  let eta = x @ beta\n  let loss = softplus(eta) - y * eta\n"
+                          f"  beta <- beta - {update}\n}}\noutput beta\n")
+        return peak_in_loop(["run", source, "--client", f"a={tmp_path / 'a.npz'}"])
+
+    plain = peak("1e-6 * sum[*](x) * sum[*](loss)", 40)
+    assert peak("1e-6 * grad(sum[*](loss), beta)", 40) < plain + 8
+    assert peak("solve(hessian(sum[*](loss), beta), grad(sum[*](loss), beta))", 10) < plain + 8
