@@ -73,4 +73,7 @@ function(starfold_fuzzers)
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   endforeach()
+  # The programs of the differential fuzzer are those of the laws.
+  file(GLOB generator CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/laws/generator*.cpp)
+  target_sources(differential_fuzzer PRIVATE ${generator} ${CMAKE_SOURCE_DIR}/tests/laws/outcome.cpp)
 endfunction()

@@ -77,6 +77,7 @@ struct Frame {
   std::map<std::string, std::string, std::less<>> record_sets;  // and its record sets
   const Names* variables = nullptr;                             // names to differentiate by
   Span call;                                                    // where it was called
+  std::size_t number = 0;                                       // of this call, from 1
 };
 
 class Checker {
@@ -125,6 +126,7 @@ class Checker {
   void define_broken(const ast::Name& name);
   void name_type(const ast::Name& name, const Type& type);
   ir::NodeId bind_variable(ir::NodeId node, const ast::Name& name);
+  void call_node(ir::NodeId node, const std::string& name);
   bool is_lost(std::string_view name) const;
   bool check_reserved(const ast::Name& name);
   std::nullopt_t unknown_name(const std::string& text, Span span, const char* what = "value");

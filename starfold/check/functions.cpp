@@ -190,7 +190,7 @@ bool Checker::match_arguments(Frame& callee, const ast::Expr& call, const Functi
 }
 
 Value Checker::inline_body(Frame callee, const ast::Fn& fn, const std::vector<ir::NodeId>& args) {
-  ++inlined_calls_;
+  callee.number = ++inlined_calls_;
   frames_.push_back(std::move(callee));
   const bool was_defining = std::exchange(defining_, false);
   Value value;

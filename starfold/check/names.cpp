@@ -95,8 +95,18 @@ ir::NodeId Checker::bind_variable(ir::NodeId node, const ast::Name& name) {
     wrapper.index = next_variable_++;
     node = program_.graph.add(std::move(wrapper));
   }
-  if (!frame().function) program_.names.emplace(node, name.text);
+  call_node(node, name.text);
   return node;
+}
+
+// Remembers what a node is called here, for those who read the plan.
+void Checker::call_node(ir::NodeId node, const std::string& name) {
+  if (name == "_") return;
+  if (!frame().function) {
+    program_.names.emplace(node, name);
+  } else if (!defining_) {
+    program_.local_names.emplace(node, ir::LocalName{name, frame().number});
+  }
 }
 
 // Whether a name was lost with a statement that could not be read, or was itself reported.

@@ -223,7 +223,7 @@ std::vector<std::string> Checker::open_loop(const ast::Repeat& repeat, ir::LoopI
     param.index = id;
     param.slot = static_cast<std::uint32_t>(carried_names.size());
     carried.param = program_.graph.add(std::move(param));
-    program_.names.emplace(carried.param, name);
+    call_node(carried.param, name);
     binding->node = carried.param;
     loop.carried.push_back(std::move(carried));
     carried_names.push_back(name);
@@ -253,7 +253,7 @@ void Checker::repeat(const ast::Repeat& repeat, Span span) {
     result.index = id;
     result.slot = slot;
     binding->node = program_.graph.add(std::move(result));
-    program_.names.emplace(binding->node, carried_names[slot]);
+    call_node(binding->node, carried_names[slot]);
   }
 }
 

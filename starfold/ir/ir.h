@@ -120,6 +120,12 @@ struct NameType {
   Span span;
 };
 
+// A name inside a function; every call of the function has its own.
+struct LocalName {
+  std::string name;
+  std::size_t call = 0;  // the calls of a program are numbered as they are written out
+};
+
 struct Program {
   Graph graph;
   std::vector<Input> inputs;
@@ -128,7 +134,8 @@ struct Program {
   std::vector<Output> outputs;
   std::vector<Trace> traces;
   std::vector<NameType> name_types;
-  std::map<NodeId, std::string> names;  // what the user calls a node
+  std::map<NodeId, std::string> names;      // what the user calls a node
+  std::map<NodeId, LocalName> local_names;  // what functions call it
 };
 
 // Where each node and loop belongs: the innermost loop whose iteration it depends on. What does not
@@ -152,6 +159,9 @@ void verify(const Program& program, const char* pass);
 
 // One line per node and loop, for people and for plan hashes.
 std::string print(const Program& program);
+
+// A literal, a size or zeros(p): it may be the value of many names, and to call it by one would mislead.
+bool is_plain(const Node& node);
 
 // An expression in the language's own notation, with the user's names where they exist; `depth`
 // limits how far unnamed operands are written out.

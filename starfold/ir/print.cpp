@@ -41,6 +41,10 @@ std::string constant(const Tensor& tensor) {
 
 // Binding strength as in the grammar; operands of lower strength need parentheses.
 int precedence(const Node& node) {
+  if (node.kind == Kind::size) {
+    const std::string size = node.size.to_string();
+    return size.find(' ') != std::string::npos ? 5 : size.find('*') != std::string::npos ? 6 : 10;
+  }
   if (node.kind != Kind::apply) return 10;
   const std::string& name = node.op->name;
   if (name == "or") return 1;
@@ -82,12 +86,8 @@ class Printer {
   }
 
  private:
-  // A literal or zeros(p) may be the value of many names; to call it by one of them would mislead.
   bool goes_by_name(NodeId id) const {
-    const Node& node = program_.graph[id];
-    const bool plain = (node.kind == Kind::constant && node.value.shape.empty()) ||
-                       (node.kind == Kind::apply && node.args.empty());
-    return !plain && program_.names.count(id) != 0;
+    return !is_plain(program_.graph[id]) && program_.names.count(id) != 0;
   }
 
   std::string operand(NodeId id, int depth, int at_least) const {
@@ -166,6 +166,11 @@ class Printer {
 };
 
 }  // namespace
+
+bool is_plain(const Node& node) {
+  return node.kind == Kind::size || (node.kind == Kind::constant && node.value.shape.empty()) ||
+         (node.kind == Kind::apply && node.args.empty());
+}
 
 std::string print_expr(const Program& program, NodeId id, int depth) {
   return Printer(program).expr(id, depth, true);

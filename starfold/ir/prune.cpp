@@ -101,6 +101,8 @@ Program prune(const Program& program) {
     place[id] = to.graph.add(std::move(node));
     const auto name = program.names.find(id);
     if (name != program.names.end()) to.names.emplace(place[id], name->second);
+    const auto local = program.local_names.find(id);
+    if (local != program.local_names.end()) to.local_names.emplace(place[id], local->second);
   }
   const auto at = [&](NodeId id) { return id == no_node ? no_node : place[id]; };
   for (Input input : program.inputs) {

@@ -20,6 +20,8 @@ Program rebuild(const Program& program, const Rewrite& rewrite) {
     if (is_input) to.inputs[index].node = place[id];  // rewrites may ask for the inputs made so far
     const auto name = program.names.find(id);
     if (name != program.names.end()) to.names.emplace(place[id], name->second);
+    const auto local = program.local_names.find(id);
+    if (local != program.local_names.end()) to.local_names.emplace(place[id], local->second);
   }
   const auto move = [&](NodeId& id) {
     if (id != no_node) id = place[id];

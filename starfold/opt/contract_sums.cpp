@@ -2,9 +2,12 @@
 //   sum[*](r[:, new] * x)             ->  x' @ r
 //   sum[*](outer(a, b))               ->  a' @ b
 //   sum[*](w[:, new, new] * outer(x, x)), (x' * w) @ x  ->  x' @ (x * w[:, new])
+//   sum[*](outer(x, x) / c)           ->  x' @ (x / c)
+//   sum[*](outer(x, t * v))           ->  x' @ (t * v)
 // Every factor takes part in every folded axis: c * sum(x) for sum(c * x) would be another value where
-// something is infinite.
+// something is infinite. A factor without a folded axis, such as c or v, therefore scales one that has it.
 #include <algorithm>
+#include <cmath>
 
 #include "starfold/ir/product.h"
 #include "starfold/opt/passes.h"
@@ -17,12 +20,46 @@ using ir::Labels;
 using ir::no_node;
 using ir::NodeId;
 
-bool all_folded(const ir::Product& product, const Labels& over) {
-  return std::all_of(over.begin(), over.end(), [&](ir::Label label) {
-    return std::all_of(
-        product.factors.begin(), product.factors.end(),
-        [&](const ir::Factor& factor) { return label == ir::no_label || factor.has(label); });
-  });
+// Whether a factor has all labels of a list; axes of size 1 do not count.
+bool has_all(const ir::Factor& factor, const Labels& labels) {
+  return std::all_of(labels.begin(), labels.end(),
+                     [&](ir::Label label) { return label == ir::no_label || factor.has(label); });
+}
+
+std::ptrdiff_t width(const ir::Factor& factor) {
+  return std::count_if(factor.labels.begin(), factor.labels.end(),
+                       [](ir::Label label) { return label != ir::no_label; });
+}
+
+// The factor that is to take another one in: the narrowest with all folded axes and all of its, the last of equals, so
+// that right operands are scaled. What it becomes is no wider than what it was.
+std::vector<ir::Factor>::iterator find_host(std::vector<ir::Factor>& factors,
+                                            const ir::Factor& guest, const Labels& over) {
+  auto host = factors.end();
+  for (auto at = factors.begin(); at != factors.end(); ++at) {
+    if (!has_all(*at, over) || !has_all(*at, guest.labels)) continue;
+    if (host == factors.end() || width(*at) <= width(*host)) host = at;
+  }
+  return host;
+}
+
+// Makes every factor take part in every folded axis; false where that would make something wider, or where nothing is
+// left to be contracted.
+bool fold_all(ir::Algebra& algebra, ir::Product& product, const Labels& over,
+              const Labels& layout) {
+  if (!std::isfinite(product.number)) return false;
+  std::vector<ir::Factor> folded;
+  std::vector<ir::Factor> others;
+  for (const ir::Factor& factor : product.factors)
+    (has_all(factor, over) ? folded : others).push_back(factor);
+  if (others.empty()) return true;
+  for (const ir::Factor& guest : others) {
+    const auto host = find_host(folded, guest, over);
+    if (host == folded.end()) return false;
+    *host = algebra.join({guest, *host}, 1, layout);
+  }
+  product.factors = std::move(folded);
+  return product.factors.size() > 1;
 }
 
 // sum over some axes of a product
@@ -51,7 +88,7 @@ NodeId contract_sum(ir::Builder& build, const ir::Node& node) {
     algebra.multiply_parts(product, node.args[0], labels);
   }
   const bool plain = product.factors.size() == 1 && product.factors[0].node == node.args[0];
-  if (plain || !all_folded(product, over)) return no_node;
+  if (plain || !fold_all(algebra, product, over, layout)) return no_node;
   return algebra.node(algebra.sum(std::move(product), over, layout), layout);
 }
 
@@ -68,7 +105,7 @@ NodeId contract_matmul(ir::Builder& build, const ir::Node& node) {
   ir::Product product;
   algebra.multiply_parts(product, node.args[0], of_a);
   algebra.multiply_parts(product, node.args[1], of_b);
-  if (!all_folded(product, {of_b[0]})) return no_node;
+  if (!fold_all(algebra, product, {of_b[0]}, layout)) return no_node;
   return algebra.node(algebra.sum(std::move(product), {of_b[0]}, layout), layout);
 }
 

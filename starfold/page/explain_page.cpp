@@ -186,7 +186,8 @@ std::string stays(const Plan& plan, const SourceMap& sources) {
 
 }  // namespace
 
-std::string explain_html(const Plan& plan, const SourceMap& sources, const std::string& title) {
+std::string explain_html(const Plan& given, const SourceMap& sources, const std::string& title) {
+  const Plan plan = readable(given);
   const std::vector<Place> places = places_of(plan);
   Document document;
   document.kind = "what this program sends";

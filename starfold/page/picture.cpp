@@ -222,12 +222,14 @@ class Picture {
     html_ += "</div></div>\n";
     const std::string encoders =
         lines_table("On each client, per record", named_lines(plan_, round.encoders), true);
+    const std::string merged =
+        lines_table("Merged over all clients", merged_lines(plan_, round), false);
     const std::string decoders =
         lines_table("On the server", named_lines(plan_, step.decoder), false);
-    if (!encoders.empty() || !decoders.empty()) {
+    if (!encoders.empty() || !merged.empty() || !decoders.empty()) {
       html_ += fmt::format(
-          "<details><summary>Step by step, in the program's notation</summary>{}{}</details>\n",
-          encoders, decoders);
+          "<details><summary>Step by step, in the program's notation</summary>{}{}{}</details>\n",
+          encoders, merged, decoders);
     }
     html_ += "</article>\n";
   }

@@ -197,7 +197,7 @@ PictureFacts facts_of(const RunReport& report) {
 }  // namespace
 
 std::string report_html(const RunReport& report, const CompiledProgram& program) {
-  const Plan& plan = *program.plan;
+  const Plan plan = readable(*program.plan);
   const SourceMap& sources = program.compilation.sources;
   const std::string& path = program.text.name;
   Document document;

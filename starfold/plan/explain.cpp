@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace starfold {
 namespace {
@@ -16,6 +17,37 @@ Line line_for(const Plan& plan, NodeId id, std::string name) {
           plan.program.graph[id].type().to_string()};
 }
 
+std::string name_of(const Plan& plan, NodeId id) {
+  const auto name = plan.program.names.find(id);
+  return name == plan.program.names.end() ? "" : name->second;
+}
+
+// Whether a node is the new value of a state that no line before the end of the iteration mentions: then its line is
+// the update there.
+bool shown_as_update(const Plan& plan, NodeId id) {
+  const ir::Program& program = plan.program;
+  std::set<NodeId> updates;
+  for (const ir::Loop& loop : program.loops) {
+    for (const ir::Carried& carried : loop.carried) {
+      if (name_of(plan, carried.next) == carried.name) updates.insert(carried.next);
+    }
+  }
+  if (updates.count(id) == 0) return false;
+  std::vector<bool> mentions(program.graph.size());
+  mentions[id] = true;
+  for (NodeId user = id + 1; user < program.graph.size(); ++user) {
+    const ir::Node& node = program.graph[user];
+    if (std::none_of(node.args.begin(), node.args.end(), [&](NodeId arg) { return mentions[arg]; }))
+      continue;
+    const bool on_clients =
+        node.federated() || std::any_of(node.args.begin(), node.args.end(),
+                                        [&](NodeId arg) { return program.graph[arg].federated(); });
+    if (on_clients || (!name_of(plan, user).empty() && updates.count(user) == 0)) return false;
+    mentions[user] = true;
+  }
+  return true;
+}
+
 std::string lines_text(const std::vector<Line>& lines, std::size_t indent) {
   std::size_t name_width = 0;
   std::size_t expression_width = 0;
@@ -26,8 +58,9 @@ std::string lines_text(const std::vector<Line>& lines, std::size_t indent) {
   }
   std::string text;
   for (const Line& line : lines) {
-    text += fmt::format("{}{:<{}} = {:<{}}  {}\n", std::string(indent, ' '), line.name, name_width,
-                        line.expression, expression_width, line.type);
+    text +=
+        fmt::format("{}{:<{}} {} {:<{}}  {}\n", std::string(indent, ' '), line.name, name_width,
+                    line.name.empty() ? ' ' : '=', line.expression, expression_width, line.type);
   }
   return text;
 }
@@ -42,14 +75,15 @@ class TextWriter {
             : rounds == 1 ? "One round of encode, merge, decode.\n"
                           : fmt::format("{} rounds of encode, merge, decode.\n", rounds);
     block(plan_.body, 0);
-    std::vector<Line> outputs;
+    if (!plan_.program.outputs.empty()) text_ += "\noutputs\n";
     for (const ir::Output& output : plan_.program.outputs) {
-      const std::string value = describe(plan_, output.node);
-      outputs.push_back({output.name,
-                         value == output.name ? ir::print_expr(plan_.program, output.node) : value,
-                         plan_.program.graph[output.node].type().to_string()});
+      // A value that has a line above goes by its name.
+      const bool plain = ir::is_plain(plan_.program.graph[output.node]);
+      const std::string value =
+          plain ? ir::print_expr(plan_.program, output.node) : describe(plan_, output.node);
+      text_ += fmt::format("    {}{}  {}\n", output.name, value == output.name ? "" : " = " + value,
+                           plan_.program.graph[output.node].type().to_string());
     }
-    if (!outputs.empty()) text_ += "\noutputs\n" + lines_text(outputs, 4);
     return text_;
   }
 
@@ -89,7 +123,9 @@ class TextWriter {
             lines_text(named_lines(plan_, round.encoders), indent + 4), indent);
     std::string merged;
     for (const Merge& merge : round.merges) {
-      merged += fmt::format("{}    {}  {}  {} (merge {})\n", pad, describe_fold(plan_, merge.fold),
+      const std::string name = name_of(plan_, merge.fold);
+      merged += fmt::format("{}    {}{}  {}  {} (merge {})\n", pad,
+                            name.empty() ? "" : name + " = ", describe_fold(plan_, merge.fold),
                             plan_.program.graph[merge.fold].type().to_string(),
                             plain_merge(merge.monoid), to_string(merge.monoid));
     }
@@ -121,6 +157,8 @@ nlohmann::json block_json(const Plan& plan, const Block& block, const nlohmann::
       entry["round"] = round->number + 1;
       entry["numbers"] = message_numbers(plan, *round);
       entry["encoders"] = lines_json(named_lines(plan, round->encoders));
+      for (std::size_t i = 0; i < round->merges.size(); ++i)
+        entry["merges"][i]["name"] = name_of(plan, round->merges[i].fold);
     } else {
       const LoopStep& loop = std::get<LoopStep>(step.action);
       entry = {{"kind", "repeat"},
@@ -151,11 +189,17 @@ std::vector<Line> named_lines(const Plan& plan, const std::vector<NodeId>& nodes
     const auto name = plan.program.names.find(id);
     const Kind kind = plan.program.graph[id].kind;
     if (name == plan.program.names.end() || kind == Kind::input || kind == Kind::loop_param ||
-        kind == Kind::loop_result)
+        kind == Kind::loop_result || shown_as_update(plan, id))
       continue;
     lines.push_back(line_for(plan, id, name->second));
   }
   return lines;
+}
+
+std::vector<Line> merged_lines(const Plan& plan, const Round& round) {
+  std::vector<NodeId> folds;
+  for (const Merge& merge : round.merges) folds.push_back(merge.fold);
+  return named_lines(plan, folds);
 }
 
 std::vector<Line> loop_lines(const Plan& plan, ir::LoopId id) {
@@ -177,9 +221,13 @@ std::vector<Line> loop_lines(const Plan& plan, ir::LoopId id) {
   return lines;
 }
 
-std::string explain_text(const Plan& plan) { return TextWriter(plan).run(); }
+std::string explain_text(const Plan& plan) {
+  const Plan shown = readable(plan);
+  return TextWriter(shown).run();
+}
 
-nlohmann::json explain_json(const Plan& plan, const SourceMap& sources) {
+nlohmann::json explain_json(const Plan& given, const SourceMap& sources) {
+  const Plan plan = readable(given);
   nlohmann::json outputs = nlohmann::json::array();
   for (const ir::Output& output : plan.program.outputs) {
     outputs.push_back({{"name", output.name},
@@ -192,7 +240,8 @@ nlohmann::json explain_json(const Plan& plan, const SourceMap& sources) {
           {"outputs", std::move(outputs)}};
 }
 
-std::string explain_dot(const Plan& plan) {
+std::string explain_dot(const Plan& given) {
+  const Plan plan = readable(given);
   std::string text =
       "digraph starfold {\n  rankdir=LR;\n  node [shape=box, fontname=\"Helvetica\"];\n"
       "  records [label=\"records\\n(on each client)\", shape=cylinder];\n";

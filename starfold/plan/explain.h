@@ -15,6 +15,10 @@ nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources);
 // The exposure table of `check`.
 std::string exposure_text(const Plan& plan, const SourceMap& sources);
 
+// The plan with names v1, v2, ... for long or repeated expressions that have none, such as parts of derivatives.
+// Only the names differ: it is what explain and the pages show.
+Plan readable(Plan plan);
+
 // Encoders, merges and decoders of each round.
 std::string explain_text(const Plan& plan);
 nlohmann::json explain_json(const Plan& plan, const SourceMap& sources);
@@ -35,6 +39,9 @@ struct Line {
 };
 // The named steps of a list of nodes, in order; what has no name appears inside the others.
 std::vector<Line> named_lines(const Plan& plan, const std::vector<ir::NodeId>& nodes);
+
+// The named values that are merged in a round.
+std::vector<Line> merged_lines(const Plan& plan, const Round& round);
 
 // What a loop does at the end of each iteration: new states, traces, the condition that ends it.
 std::vector<Line> loop_lines(const Plan& plan, ir::LoopId loop);

@@ -58,6 +58,9 @@ struct Plan {
 // and what does not change inside a loop is done before it.
 Plan make_plan(const ir::Program& program, bool optimize = true);
 
+// Gives the names inside functions to nodes that have none, with a number where a name is taken: `lo`, `lo_2`.
+void name_locals(ir::Program& program);
+
 // All rounds in program order.
 std::vector<const Round*> rounds_of(const Plan& plan);
 

@@ -286,7 +286,9 @@ void collect_rounds(const Block& block, std::vector<const Round*>& rounds) {
 }  // namespace
 
 Plan make_plan(const ir::Program& program, bool optimize) {
-  return Planner(opt::pipeline(program, optimize)).run();
+  ir::Program lowered = opt::pipeline(program, optimize);
+  name_locals(lowered);
+  return Planner(std::move(lowered)).run();
 }
 
 std::vector<const Round*> rounds_of(const Plan& plan) {

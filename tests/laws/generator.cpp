@@ -126,7 +126,7 @@ class ProgramWriter {
     }
     for (int left = random_.between(options_.base ? 1 : 0, 3); left > 0; --left)
       input(false, "", open);
-    while (!open.empty()) input(random_.chance(50), random_.pick(sets), open);
+    while (!open.empty()) input(random_.chance(50), random_.pick(sets), open, true);
     polynomials();
   }
 
@@ -141,12 +141,14 @@ class ProgramWriter {
     }
   }
 
-  void input(bool federated, const std::string& set, std::vector<std::string>& open) {
+  // With `fix`, it has an axis of a size that is open still.
+  void input(bool federated, const std::string& set, std::vector<std::string>& open,
+             bool fix = false) {
     InputSpec spec;
     spec.name = writer_.fresh(federated ? "x" : "s");
     const int rank = random_.pick(std::vector<int>{0, 1, 1, 1, 2, 2});
     for (int i = 0; i < rank || (i == 0 && !open.empty()); ++i) {
-      if (!open.empty() && random_.chance(70)) {
+      if (!open.empty() && (fix || random_.chance(70))) {
         add_size(open.back(), random_.between(1, 4));
         open.pop_back();
         spec.type.dims.push_back(Dim::of(scope_.sizes.back()));

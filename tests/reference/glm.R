@@ -37,13 +37,30 @@ fits <- list(
   list("mtcars_gaussian", "mtcars", mpg ~ wt + hp + qsec, gaussian())
 )
 
-one <- function(fit, epsilon, maxit = 25) {
+# From R's own start, or from given coefficients.
+one <- function(fit, epsilon, maxit = 25, start = NULL) {
   data <- get(paste0(fit[[2]], "_data"))
   data$.w <- if (is.null(fit$weights)) rep(1, nrow(data)) else data[[fit$weights]]
   data$.o <- if (is.null(fit$offset)) rep(0, nrow(data)) else log(data[[fit$offset]])
   formula <- fit[[3]]
   environment(formula) <- environment()
-  suppressWarnings(glm(formula, family = fit[[4]], data = data, weights = .w, offset = .o, control = glm.control(epsilon, maxit)))
+  suppressWarnings(glm(formula, family = fit[[4]], data = data, weights = .w, offset = .o, start = start, control = glm.control(epsilon, maxit)))
+}
+
+# Where glm goes from zero, without stopping: coefficients and deviance after each iteration, the first being zero's own. Then how
+# many iterations it takes until it stops by itself, and until no coefficient moves by 1e-9 any more.
+from_zero <- function(fit, count = 12) {
+  zero <- 0 * coef(one(fit, 1e-8))
+  runs <- lapply(seq_len(count), function(k) one(fit, 1e-300, k, zero))
+  path <- cbind(zero, sapply(runs, coef))
+  mu <- rep(0.5, nrow(get(paste0(fit[[2]], "_data"))))
+  deviances <- c(sum(fit[[4]]$dev.resids(runs[[1]]$y, mu, runs[[1]]$prior.weights)), sapply(runs, deviance))
+  moved <- apply(abs(path[, -1] - path[, -ncol(path)]), 2, max)
+  settled <- which(moved < 1e-9)[1]
+  c(paste0('"zero_iterations": ', one(fit, 1e-8, 25, zero)$iter),
+    paste0('"zero_settled": ', settled),
+    paste0('"zero_path": [', paste(apply(path[, seq_len(settled + 1)], 2, number), collapse = ", "), "]"),
+    paste0('"zero_deviance": ', number(deviances[seq_len(settled)])))
 }
 
 lines <- character()
@@ -70,7 +87,8 @@ for (fit in fits) {
     paste0('"tight_z": ', number(table$coefficients[, 3])),
     paste0('"tight_p": ', number(table$coefficients[, 4])),
     paste0('"tight_deviance": ', sprintf("%.17g", deviance(tight))),
-    paste0('"dispersion": ', sprintf("%.17g", table$dispersion))), collapse = ",\n    "), "\n  }"))
+    paste0('"dispersion": ', sprintf("%.17g", table$dispersion)),
+    if (fit[[1]] %in% c("infert", "mtcars_am")) from_zero(fit)), collapse = ",\n    "), "\n  }"))
 }
 version <- paste0('"made_by": "tests/reference/glm.R with ', R.version.string, '"')
 writeLines(paste0("{\n  ", paste(c(version, lines), collapse = ",\n  "), "\n}"), "tests/reference/glm.json")

@@ -447,11 +447,27 @@ TEST(DiffCost, FoldsOfProducts) {
   EXPECT_EQ(form("sum[*](c * x)"), "sum[*](c * x)");  // c may be infinite
   EXPECT_EQ(form("sum[*](x * v)"), "sum[*](x * v)");
   EXPECT_EQ(form("sum[*](x / c)"), "sum[*](x / c)");
+  EXPECT_EQ(form("sum[*](inf * x)"), "sum[*](inf * x)");
   EXPECT_EQ(form("sum[*](-y)"), "-sum[*](y)");
   EXPECT_EQ(form("sum[*](ones_like(x))"), "full(records(x), p)");
   EXPECT_EQ(form("sum[*](sum[2](x * v))"), "sum[*](x @ v)");
   EXPECT_EQ(form("sum[*](sum[2](x * x))"), "sum[*](sum[2](x * x))");
-  for (const char* e : {"sum[*](w[:, new, new] * outer(x, t))", "sum[*,2](x * y[:, new])"})
+  // What is shared scales an operand, the narrowest that has its axes.
+  EXPECT_EQ(form("sum[*](outer(x, x) / c)"), "x' @ (x / c)");
+  EXPECT_EQ(form("sum[*](c * outer(x, t))"), "x' @ (c * t)");
+  EXPECT_EQ(form("sum[*](w[:, new, new] * outer(x, x) / c)"), "x' @ (x * (w / c)[:, new])");
+  EXPECT_EQ(form("sum[*](y[:, new] * x / c)"), "x' @ (y / c)");
+  EXPECT_EQ(form("sum[*](outer(t, x) * v)"), "t' @ (x * v)");
+  EXPECT_EQ(form("sum[*](outer(x, t) / v[:, new])"), "(x / v)' @ t");
+  EXPECT_EQ(form("sum[*](outer(x, x) / (c * v))"), "x' @ (x / c / v)");
+  EXPECT_EQ(form("x' @ (x / c)"), "x' @ (x / c)");
+  EXPECT_EQ(form("sum[*](outer(x, x) * outer(v, v))"), "(x * v)' @ (x * v)");
+  EXPECT_EQ(form("sum[*](outer(x, x) * exp(outer(v, v)))"),
+            "sum[*](outer(x, x) * exp(outer(v, v)))");  // no operand has both axes
+  for (const char* e :
+       {"sum[*](w[:, new, new] * outer(x, t))", "sum[*,2](x * y[:, new])",
+        "sum[*](outer(x, x) / c)", "sum[*](c * outer(x, t))",
+        "sum[*](outer(x / c, v * x) * (w / c)[:, new, new])", "sum[*](outer(x, t) / v[:, new])"})
     EXPECT_LE(fold(e).widest_cell, 30) << e;
 }
 
