@@ -29,6 +29,16 @@ void on_interrupt(int) {
   std::signal(SIGINT, SIG_DFL);
 }
 
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
 // One line on a terminal, rewritten after every round; nothing where no one watches.
 class ProgressLine {
  public:
@@ -58,9 +68,9 @@ class ProgressLine {
 RunReport run_reference(const CompiledProgram& program, const std::vector<Client>& clients,
                         const Settings& settings) {
   RunReport report;
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   report.results = evaluate_reference(program.compilation.program, clients, settings);
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = watch.seconds();
   for (const Client& client : clients) {
     const auto counts = record_counts(program.compilation.program, client);
     report.clients.push_back({client.name, counts.empty() ? 0 : counts.begin()->second, 0, 0});
@@ -73,10 +83,13 @@ RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const
   const ir::Program& typed = program->compilation.program;
   const Settings settings = study_settings(study, typed);
   std::map<std::string, std::vector<std::string>> columns;
+  const Stopwatch loading;
   std::vector<Client> clients = load_clients(study, typed, columns);
+  const double load_seconds = loading.seconds();
   if (arguments.reference) {
     RunReport report = run_reference(*program, clients, settings);
     report.columns = std::move(columns);
+    report.times.load = load_seconds;
     return report;
   }
   std::signal(SIGINT, on_interrupt);
@@ -87,6 +100,7 @@ RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const
   options.watch = [line](const Progress& progress) { (*line)(progress); };
   RunReport report = run_local(program, std::move(clients), settings, options);
   report.columns = std::move(columns);
+  report.times.load = load_seconds;
   return report;
 }
 
@@ -94,14 +108,24 @@ int run(const Arguments& arguments) {
   std::shared_ptr<const CompiledProgram> program;
   try {
     const Study study = make_study(arguments);
+    const Stopwatch compiling;
     program = load_program(study.program, arguments.json);
+    const double compile_seconds = compiling.seconds();
     if (!program) return exit_usage;
     if (!program->plan) return exit_refused;
     check_study(study, program->compilation.program);
-    const RunReport report = run_study(program, study, arguments);
-    if (!study.out.empty()) write_results(study.out, report, *program);
-    fmt::print("{}",
-               arguments.json ? report_json(report).dump() + "\n" : report_text(report, *program));
+    if (!study.out.empty()) check_results_folder(study.out);
+    RunReport report = run_study(program, study, arguments);
+    report.times.compile = compile_seconds;
+    const std::string text =
+        arguments.json ? report_json(report).dump() + "\n" : report_text(report, *program);
+    try {
+      if (!study.out.empty()) write_results(study.out, report, *program, study);
+    } catch (const RunError&) {
+      if (!arguments.json) fmt::print("{}", text);  // what was computed is not lost
+      throw;
+    }
+    fmt::print("{}", text);
     return exit_done;
   } catch (const StudyError& error) {
     fmt::print(stderr, "error: {}\n", error.what());

@@ -72,11 +72,14 @@ RunReport run_local(const std::shared_ptr<const CompiledProgram>& program,
     // While nodes start they share the compilation of the program, one after the other.
     parallel_for(nodes.size(), greeting ? 1 : threads,
                  [&](std::size_t i) { answers[i] = nodes[i].handle(request); });
+    const double worked = since(round_start);
+    report.times.clients += worked;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       report.clients[i].bytes_received += request.size();
       report.clients[i].bytes_sent += answers[i].size();
     }
     for (std::size_t i = 0; i < nodes.size(); ++i) coordinator.absorb(i, answers[i]);
+    report.times.server += since(round_start) - worked;
     if (!greeting && options.watch) {
       options.watch({coordinator.rounds_run(), coordinator.iteration(), since(start),
                      since(round_start), &coordinator.results()});
