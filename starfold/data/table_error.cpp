@@ -117,6 +117,8 @@ RunError query_error(const std::string& message) {
     reason = reason.substr(0, reason.find(" Candidate"));
     return RunError(fmt::format("the query is wrong: {}", printable(reason)));
   }
+  if (contains(message, "Out of Memory"))
+    return RunError("the query needs more memory than it is given; raise --memory");
   const std::string where = "a file that the query reads";
   if (const auto line = number_after(message, "CSV Error on Line: ")) {
     return RunError(fmt::format("{}, {}", where, csv_line_error(message, *line, {})));
