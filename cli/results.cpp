@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -21,10 +22,14 @@ namespace {
 namespace fs = std::filesystem;
 
 void write_file(const fs::path& path, const std::string& content) {
+  errno = 0;
   std::ofstream out(path, std::ios::binary);
   out << content;
-  out.flush();
-  if (!out) throw RunError(fmt::format("{} cannot be written", path.string()));
+  out.close();
+  if (!out) {
+    const std::error_code reason(errno != 0 ? errno : EIO, std::generic_category());
+    throw fs::filesystem_error("write", path, reason);
+  }
 }
 
 nlohmann::json clients_json(const RunReport& report) {
@@ -188,9 +193,6 @@ void write_results(const std::string& folder, const RunReport& report,
   } catch (const fs::filesystem_error& failure) {
     fs::remove_all(aside, error);
     throw RunError(fmt::format("{} cannot be written: {}", folder, failure.code().message()));
-  } catch (const RunError&) {
-    fs::remove_all(aside, error);
-    throw;
   }
 }
 

@@ -26,6 +26,10 @@ std::atomic<bool> stop_requested = false;
 // The first Ctrl-C ends the run after the current round; a second one ends the process at once.
 void on_interrupt(int) {
   stop_requested = true;
+  if (isatty(STDERR_FILENO) != 0) {
+    constexpr std::string_view words = "\nstopping after this round; Ctrl-C again stops at once\n";
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, words.data(), words.size());
+  }
   std::signal(SIGINT, SIG_DFL);
 }
 
@@ -45,6 +49,12 @@ class ProgressLine {
   explicit ProgressLine(bool show) : show_(show) {}
   ~ProgressLine() {
     if (drawn_) fmt::print(stderr, "\r\033[K");
+  }
+  void say(const char* what) {
+    if (!show_) return;
+    drawn_ = true;
+    fmt::print(stderr, "\r\033[K{}", what);
+    std::fflush(stderr);
   }
   void operator()(const Progress& progress) {
     if (!show_ || progress.seconds - last_ < 0.05) return;
@@ -83,6 +93,8 @@ RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const
   const ir::Program& typed = program->compilation.program;
   const Settings settings = study_settings(study, typed);
   std::map<std::string, std::vector<std::string>> columns;
+  auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
+  line->say("reading data");
   const Stopwatch loading;
   std::vector<Client> clients = load_clients(study, typed, columns);
   const double load_seconds = loading.seconds();
@@ -93,7 +105,6 @@ RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const
     return report;
   }
   std::signal(SIGINT, on_interrupt);
-  auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
   RunOptions options;
   options.threads = study.threads;
   options.stop = &stop_requested;

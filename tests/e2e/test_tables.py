@@ -313,11 +313,15 @@ def test_missing_and_unreadable_files(refused, tmp_path):
     refused(CSV, "files of this kind", name="a.xlsx")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_permissions(refused, tmp_path):
-    (tmp_path / "a.csv").write_text(CSV)
-    (tmp_path / "a.csv").chmod(0)
-    refused({"a": tmp_path / "a.csv"}, "Permission denied")
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "duckdb", "sqlite", "npz"])
+def test_permissions(plain_user, kind):
+    folder, run = plain_user
+    (folder / "p.fold").write_text("input y : [*]\noutput s = sum[*](y)\n")
+    (folder / f"a.{kind}").write_text(CSV)
+    (folder / f"a.{kind}").chmod(0)
+    result = run("run", folder / "p.fold", "--client", f"a={folder}/a.{kind}", "--out", "/tmp/never-written")
+    assert result.code == 3 and "client a: " in result.err and "Permission denied" in result.err, result.err
+    assert result.out == "" and not os.path.exists("/tmp/never-written")
 
 
 def test_empty_and_header_only(sums, refused):
