@@ -21,7 +21,7 @@ help:
 	@echo 'make lint            clang-tidy'
 	@echo 'make asan, make tsan the C++ tests under sanitizers'
 	@echo 'make fuzz            every fuzzer for FUZZ_SECONDS (60), two at a time'
-	@echo 'make bench           benchmarks, fully optimized'
+	@echo 'make bench           Starfold beside its peers and limits (BENCH='--only NAME --json OUT')'
 	@echo 'make docs            rewrite docs/operations.md from the table of operations'
 	@echo 'make golden-update   rewrite the expectations inside tests/golden'
 	@echo 'make clean           remove build/'
@@ -54,8 +54,9 @@ fuzz: setup
 	@tools/fuzz
 
 bench: setup
+	@bench/setup
 	@tools/build release
-	@if [ -x build/release/starfold_bench ]; then build/release/starfold_bench; else echo 'bench: none yet'; fi
+	@bench/run $(BENCH)
 
 fmt: setup
 	@tools/format

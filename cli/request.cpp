@@ -12,6 +12,7 @@
 
 #include "starfold/data/memory.h"
 #include "starfold/data/npy.h"
+#include "starfold/data/simulate.h"
 
 namespace starfold::cli {
 namespace {
@@ -121,22 +122,38 @@ Study make_study(const RunArguments& arguments) {
   });
   if (!arguments.missing.empty()) study.missing = parse_missing(arguments.missing);
   if (!arguments.memory.empty()) study.memory = parse_memory(arguments.memory);
+  if (!arguments.simulate.empty()) study.simulation = arguments.simulate;
   if (!arguments.out.empty()) study.out = arguments.out;
   if (arguments.threads > 0) study.threads = arguments.threads;
-  if (study.clients.empty()) {
+  if (!study.clients.empty() && !study.simulation.empty())
+    throw StudyError("a run has clients with data or simulated ones, not both");
+  if (study.clients.empty() && study.simulation.empty()) {
     throw StudyError(
         study.file.empty()
-            ? "no client is given; add --client NAME=PATH for each"
+            ? "no client is given; add --client NAME=PATH for each, or --simulate "
+              "clients=1000,records=poisson(20)"
             : fmt::format("{}: no client is given; add a section [[client]] for each", study.file));
   }
   return study;
 }
 
+int threads_of(const Study& study) {
+  return study.threads > 0 ? study.threads
+                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+std::vector<Pack> simulate_clients(const Study& study, const ir::Program& program,
+                                   const Settings& settings) {
+  std::vector<Pack> packs;
+  packs.push_back(simulate(program, parse_simulation(study.simulation),
+                           bind_settings(program, settings), plan_memory(study.memory).records,
+                           threads_of(study)));
+  return packs;
+}
+
 std::vector<Client> load_clients(const Study& study, const ir::Program& program,
                                  std::map<std::string, std::vector<std::string>>& columns) {
-  const int threads = study.threads > 0
-                          ? study.threads
-                          : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads = threads_of(study);
   MemoryPlan memory = plan_memory(study.memory);
   Tables tables({threads, memory.duckdb});
   std::vector<DataSource> sources;

@@ -75,16 +75,18 @@ class ProgressLine {
   double last_ = -1;
 };
 
-RunReport run_reference(const CompiledProgram& program, const std::vector<Client>& clients,
+RunReport run_reference(const CompiledProgram& program, std::vector<Pack>& packs,
                         const Settings& settings) {
   RunReport report;
+  std::vector<Client> clients;
+  for (Pack& pack : packs) {
+    for (const PackedClient& client : pack.clients)
+      report.clients.push_back({client.name, client.records, 0, 0});
+    clients.push_back(std::move(pack.records));
+  }
   const Stopwatch watch;
   report.results = evaluate_reference(program.compilation.program, clients, settings);
   report.seconds = watch.seconds();
-  for (const Client& client : clients) {
-    const auto counts = record_counts(program.compilation.program, client);
-    report.clients.push_back({client.name, counts.empty() ? 0 : counts.begin()->second, 0, 0});
-  }
   return report;
 }
 
@@ -96,10 +98,12 @@ RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const
   auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
   line->say("reading data");
   const Stopwatch loading;
-  std::vector<Client> clients = load_clients(study, typed, columns);
+  std::vector<Pack> packs = study.simulation.empty()
+                                ? pack_clients(typed, load_clients(study, typed, columns))
+                                : simulate_clients(study, typed, settings);
   const double load_seconds = loading.seconds();
   if (arguments.reference) {
-    RunReport report = run_reference(*program, clients, settings);
+    RunReport report = run_reference(*program, packs, settings);
     report.columns = std::move(columns);
     report.times.load = load_seconds;
     return report;
@@ -109,7 +113,7 @@ RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const
   options.threads = study.threads;
   options.stop = &stop_requested;
   options.watch = [line](const Progress& progress) { (*line)(progress); };
-  RunReport report = run_local(program, std::move(clients), settings, options);
+  RunReport report = run_packs(program, std::move(packs), settings, options);
   report.columns = std::move(columns);
   report.times.load = load_seconds;
   return report;
@@ -161,6 +165,10 @@ void add_run(CLI::App& app, int& status) {
   command->add_option("--client", arguments->clients,
                       "NAME=PATH: a client and its data (.csv, .parquet, .jsonl, .duckdb, .sqlite, "
                       ".npz, .npy, ...); repeat for each");
+  command->add_option(
+      "--simulate", arguments->simulate,
+      "clients=1000000,records=poisson(20): made-up clients instead; y=bernoulli(0.3) "
+      "says what an input holds, normal(0,1) otherwise; seed=7");
   command->add_option("--missing", arguments->missing,
                       "records with a missing value: error (the default), drop, or nan");
   command->add_option(

@@ -45,12 +45,16 @@ function(starfold_examples)
   endforeach()
 endfunction()
 
-# bench/*.cpp: one Google Benchmark binary.
-function(starfold_benchmarks)
+# bench/*.cpp: Starfold and the limits of the machine as contestants of bench/run.
+function(starfold_contestant)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.cpp)
-  if(NOT sources)
-    return()
-  endif()
+  add_executable(starfold_contestant ${sources})
+  target_link_libraries(starfold_contestant PRIVATE starfold starfold_duckdb)
+endfunction()
+
+# bench/micro/*.cpp: one Google Benchmark binary, for parts of the library alone.
+function(starfold_benchmarks)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/micro/*.cpp)
   find_package(benchmark REQUIRED)
   add_executable(starfold_bench ${sources})
   target_link_libraries(starfold_bench PRIVATE starfold starfold_duckdb benchmark::benchmark_main)

@@ -286,7 +286,7 @@ class Reader {
   }
 
   void read_options(const toml::table& options) {
-    only(options, "options", {"missing", "threads", "memory", "out"});
+    only(options, "options", {"missing", "threads", "memory", "out", "simulate"});
     if (const toml::node* node = options.get("missing")) {
       study_.missing =
           located(*node, [&] { return parse_missing(string(*node, "options.missing")); });
@@ -301,6 +301,8 @@ class Reader {
       study_.threads =
           static_cast<int>(std::min<std::int64_t>(integer(*node, "options.threads", 1), 1024));
     }
+    if (const toml::node* node = options.get("simulate"))
+      study_.simulation = string(*node, "options.simulate");
     if (const toml::node* node = options.get("out"))
       study_.out = path(string(*node, "options.out"));
   }

@@ -19,6 +19,7 @@ struct StudyClient {
 struct Study {
   std::string program;  // a path, or the name of a library program
   std::vector<StudyClient> clients;
+  std::string simulation;  // instead of clients: what parse_simulation reads
   ColumnBindings bindings;
   Categoricals categoricals;
   std::map<std::string, Tensor> values;  // of shared inputs and sizes

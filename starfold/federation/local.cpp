@@ -28,10 +28,20 @@ void parallel_for(std::size_t count, int threads, const std::function<void(std::
   work();
 }
 
-// The records that a report counts for a client: those of the bare star, or of the first named one.
-std::int64_t reported_records(const ir::Program& program, const Client& client) {
-  const std::map<std::string, std::int64_t> counts = record_counts(program, client);
-  return counts.empty() ? 0 : counts.begin()->second;
+// What was exchanged with one pack, or with each client in it.
+struct Traffic {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+};
+
+std::vector<ClientReport> client_reports(const std::vector<std::vector<PackedClient>>& packs,
+                                         const std::vector<Traffic>& traffic) {
+  std::vector<ClientReport> reports;
+  for (std::size_t i = 0; i < packs.size(); ++i) {
+    for (const PackedClient& client : packs[i])
+      reports.push_back({client.name, client.records, traffic[i].sent, traffic[i].received});
+  }
+  return reports;
 }
 
 }  // namespace
@@ -39,29 +49,36 @@ std::int64_t reported_records(const ir::Program& program, const Client& client) 
 RunReport run_local(const std::shared_ptr<const CompiledProgram>& program,
                     std::vector<Client> clients, const Settings& settings,
                     const RunOptions& options) {
+  return run_packs(program, pack_clients(program->plan->program, std::move(clients)), settings,
+                   options);
+}
+
+RunReport run_packs(const std::shared_ptr<const CompiledProgram>& program, std::vector<Pack> packs,
+                    const Settings& settings, const RunOptions& options) {
   const Clock::time_point start = Clock::now();
   const int threads = options.threads > 0
                           ? options.threads
                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  RunReport report;
   std::vector<std::string> names;
-  for (const Client& client : clients) {
-    names.push_back(client.name);
-    report.clients.push_back({client.name, reported_records(program->plan->program, client), 0, 0});
-  }
+  for (const Pack& pack : packs) names.push_back(pack.records.name);
   Coordinator coordinator(program, settings, std::move(names), options.optimize, options.stop);
   ProgramCache cache(*options.signature);
   EngineOptions engine;
   engine.block_records = options.block_records;
   // Few clients share their threads among blocks; many are spread over the threads themselves.
-  engine.threads =
-      std::max(1, threads / static_cast<int>(std::max<std::size_t>(1, clients.size())));
+  engine.threads = std::max(1, threads / static_cast<int>(std::max<std::size_t>(1, packs.size())));
+  std::vector<std::vector<PackedClient>> clients;
   std::vector<Node> nodes;
-  nodes.reserve(clients.size());
-  for (Client& client : clients) nodes.emplace_back(std::move(client), cache, engine);
+  nodes.reserve(packs.size());
+  for (Pack& pack : packs) {
+    clients.push_back(std::move(pack.clients));
+    nodes.emplace_back(std::move(pack.records), cache, engine);
+  }
 
+  RunReport report;
   report.round_runs.resize(static_cast<std::size_t>(program->plan->rounds));
   std::vector<Bytes> answers(nodes.size());
+  std::vector<Traffic> traffic(nodes.size());
   bool greeting = true;
   while (!coordinator.done()) {
     if (options.stop != nullptr && *options.stop) throw RunError("the run was stopped");
@@ -70,13 +87,15 @@ RunReport run_local(const std::shared_ptr<const CompiledProgram>& program,
     if (const Round* round = coordinator.round())
       ++report.round_runs[static_cast<std::size_t>(round->number)];
     // While nodes start they share the compilation of the program, one after the other.
-    parallel_for(nodes.size(), greeting ? 1 : threads,
-                 [&](std::size_t i) { answers[i] = nodes[i].handle(request); });
+    parallel_for(nodes.size(), greeting ? 1 : threads, [&](std::size_t i) {
+      answers[i] = nodes[i].handle(request);
+      if (greeting) nodes[i].release_arrays();
+    });
     const double worked = since(round_start);
     report.times.clients += worked;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      report.clients[i].bytes_received += request.size();
-      report.clients[i].bytes_sent += answers[i].size();
+      traffic[i].received += request.size();
+      traffic[i].sent += answers[i].size();
     }
     for (std::size_t i = 0; i < nodes.size(); ++i) coordinator.absorb(i, answers[i]);
     report.times.server += since(round_start) - worked;
@@ -89,6 +108,7 @@ RunReport run_local(const std::shared_ptr<const CompiledProgram>& program,
   report.results = coordinator.results();
   report.rounds = coordinator.rounds_run();
   report.sizes = coordinator.sizes();
+  report.clients = client_reports(clients, traffic);
   report.seconds = since(start);
   return report;
 }

@@ -6,6 +6,7 @@
 
 #include "starfold/federation/coordinator.h"
 #include "starfold/federation/node.h"
+#include "starfold/runtime/pack.h"
 
 namespace starfold {
 
@@ -59,5 +60,10 @@ struct RunReport {
 RunReport run_local(const std::shared_ptr<const CompiledProgram>& program,
                     std::vector<Client> clients, const Settings& settings,
                     const RunOptions& options = {});
+
+// The same over clients that were packed. The report has each of them: the size of a message does not
+// depend on whose records are in it.
+RunReport run_packs(const std::shared_ptr<const CompiledProgram>& program, std::vector<Pack> packs,
+                    const Settings& settings, const RunOptions& options = {});
 
 }  // namespace starfold

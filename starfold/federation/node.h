@@ -31,6 +31,10 @@ class Node {
 
   const Client& client() const { return client_; }
 
+  // Lets go of the arrays as they came, once the program that was started has laid them out. No other
+  // program can be started after that.
+  void release_arrays() { client_.arrays.clear(); }
+
  private:
   Message answer(const Message& request);
   Message start(const StartMessage& message);

@@ -200,15 +200,96 @@ std::vector<NodeId> Compiler::find_needed() const {
     const NodeId id = pending.back();
     pending.pop_back();
     if (!node(id).federated() || values_.count(id) != 0 || !needed.insert(id).second) continue;
-    pending.insert(pending.end(), node(id).args.begin(), node(id).args.end());
+    const std::vector<NodeId> operands = reads(id);
+    pending.insert(pending.end(), operands.begin(), operands.end());
   }
   return {needed.begin(), needed.end()};
+}
+
+std::vector<NodeId> Compiler::reads(NodeId id) const {
+  const ir::Node& n = node(id);
+  if (const std::optional<Distances> parts = distances(id)) return {parts->x, parts->points};
+  if (is_op(n, "argmax", 1) && negated(n.args[0])) return {node(n.args[0]).args[0]};
+  return n.args;
+}
+
+// Whether a value has one reader, which can do without it.
+bool Compiler::in_passing(NodeId id) const {
+  return uses_.at(id) == 1 && kept_.count(id) == 0 && values_.count(id) == 0;
+}
+
+bool Compiler::negated(NodeId id) const {
+  return node(id).federated() && in_passing(id) && is_op(node(id), "-", 1);
+}
+
+std::optional<Compiler::Distances> Compiler::distances(NodeId id) const {
+  const ir::Node& sum = node(id);
+  if (!is_op(sum, "sum", 1) || !in_passing(sum.args[0])) return std::nullopt;
+  const ir::Node& square = node(sum.args[0]);
+  if (!is_op(square, "square", 1) || !in_passing(square.args[0])) return std::nullopt;
+  const NodeId difference = square.args[0];
+  if (!is_op(node(difference), "-", 2)) return std::nullopt;
+  Distances parts;
+  parts.x = node(difference).args[0];
+  parts.points = node(difference).args[1];
+  if (!node(parts.x).federated()) std::swap(parts.x, parts.points);  // the square is the same
+  if (node(parts.points).federated()) return std::nullopt;
+
+  const std::vector<std::uint32_t> places = folded_places(unit_shape(difference), sum.attrs.axes);
+  const auto results = static_cast<std::size_t>(element_count(unit_shape(id)));
+  parts.terms = places.size() / results;
+  const CellMap of_x = broadcast_map(parts.x, difference);
+  const CellMap of_points = broadcast_map(parts.points, difference);
+  const CellMap order = by_place(places);
+  bool same = true;
+  for (std::size_t c = 0; c < order.size(); ++c) {
+    const std::size_t term = c % parts.terms;
+    parts.columns.push_back(of_x[order[c]]);
+    same = same && parts.columns[c] == parts.columns[term];
+    const std::uint32_t number = of_points[order[c]];
+    if (term == 0) parts.starts.push_back(number);
+    if (c == 1 && term == 1) parts.stride = number - parts.starts[0];
+    if (number != parts.starts.back() + term * parts.stride) return std::nullopt;
+  }
+  if (same) parts.columns.resize(parts.terms);
+  return parts;
+}
+
+std::optional<NodeId> Compiler::labels(NodeId id) const {
+  const ir::Node& n = node(id);
+  if (is_view(n) && n.args.size() == 1 && in_passing(id)) {
+    const CellMap map = view_map(n, {0});
+    return map == identity(map.size()) ? labels(n.args[0]) : std::nullopt;
+  }
+  if (!is_op(n, "one_hot", 1) || values_.count(id) != 0 ||
+      element_count(unit_shape(n.args[0])) != 1)
+    return std::nullopt;
+  return n.args[0];
+}
+
+std::optional<Compiler::Groups> Compiler::groups(const ir::Node& fold) const {
+  if (fold.op->family == Family::matmul) {
+    for (const std::size_t side : {0U, 1U}) {
+      const NodeId summed = fold.args[1 - side];
+      if (node(fold.args[side]).type().rank() != 2 || node(summed).type().rank() > 2) continue;
+      if (const std::optional<NodeId> found = labels(fold.args[side]))
+        return Groups{*found, summed, side == 1};
+    }
+  } else if (is_op(fold, "sum", 1) && fold.attrs.axes.size() == 1) {
+    if (const std::optional<NodeId> found = labels(fold.args[0])) return Groups{*found};
+  }
+  return std::nullopt;
 }
 
 // The values that a fold reads.
 std::vector<NodeId> Compiler::fold_leaves(const ir::Node& fold) const {
   std::vector<NodeId> leaves;
   if (fold.op->monoid == Monoid::count) return leaves;
+  if (const std::optional<Groups> parts = groups(fold)) {
+    leaves.push_back(parts->labels);
+    if (parts->summed != ir::no_node) add_leaves(parts->summed, factor_depth, leaves);
+    return leaves;
+  }
   const bool sums_products = fold.op->family == Family::matmul || fold.op->monoid == Monoid::sum;
   for (const NodeId arg : fold.args) add_leaves(arg, sums_products ? factor_depth : 0, leaves);
   return leaves;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -57,6 +58,30 @@ class Compiler {
   std::vector<ir::NodeId> fold_leaves(const ir::Node& fold) const;
   void add_leaves(ir::NodeId id, int depth, std::vector<ir::NodeId>& leaves) const;
   bool splits(ir::NodeId id) const;
+  // The values that an encoder reads: its operands, or those of what it computes in passing.
+  std::vector<ir::NodeId> reads(ir::NodeId id) const;
+  bool in_passing(ir::NodeId id) const;
+  bool negated(ir::NodeId id) const;
+  // sum(square(x - points)): each result is made of `terms` columns of x, and of as many numbers of the
+  // points, `stride` apart.
+  struct Distances {
+    ir::NodeId x = ir::no_node;
+    ir::NodeId points = ir::no_node;
+    std::size_t terms = 0;
+    std::size_t stride = 0;
+    CellMap columns;  // of x, for one result after the other; for one when all have the same
+    CellMap starts;   // the first number of each result's point
+  };
+  std::optional<Distances> distances(ir::NodeId id) const;
+  // The labels of a one_hot, or of a view of it that shows its cells in order.
+  std::optional<ir::NodeId> labels(ir::NodeId id) const;
+  // The labels of a fold that sums records group by group, and what else it reads.
+  struct Groups {
+    ir::NodeId labels = ir::no_node;
+    ir::NodeId summed = ir::no_node;  // none: records are counted
+    bool transposed = false;          // groups are the columns of the result
+  };
+  std::optional<Groups> groups(const ir::Node& fold) const;
 
   // --- values
   void emit(ir::NodeId id);
@@ -70,6 +95,7 @@ class Compiler {
   void emit_view(ir::NodeId id);
   void emit_matmul(ir::NodeId id);
   void emit_aggregation(ir::NodeId id);
+  void emit_distances(ir::NodeId id, const Distances& parts);
   void emit_lines(ir::NodeId id, Code code);
   void emit_clip_norm(ir::NodeId id);
   void emit_lookup(ir::NodeId id);
@@ -83,6 +109,7 @@ class Compiler {
                         const std::vector<std::uint32_t>& places);
   void emit_gram(std::size_t merge, const Factors& rows, const Factors& columns, Columns common,
                  const std::vector<std::uint32_t>& places);
+  void emit_groups(std::size_t merge, const Groups& groups);
   void emit_dots(std::size_t merge, Columns a, Columns b, const std::vector<std::uint32_t>& places);
   // Takes out the factors that all cells have; at least one is left to each.
   Columns take_common(Factors& factors) const;

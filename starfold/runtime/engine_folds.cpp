@@ -56,6 +56,7 @@ struct Distinct {
 
 void Compiler::emit_fold(std::size_t merge) {
   const ir::Node& fold = node(round_.merges[merge].fold);
+  if (const std::optional<Groups> parts = groups(fold)) return emit_groups(merge, *parts);
   if (fold.op->family == Family::matmul) return emit_matmul_fold(merge);
   Step step;
   step.code = fold_code(round_.merges[merge].monoid);
@@ -272,6 +273,35 @@ void Compiler::emit_gram(std::size_t merge, const Factors& all_rows, const Facto
   step.args = {{rows.columns, Operand::none, {}}, {columns.columns, Operand::none, {}}};
   step.accumulator = accumulators_;
   accumulators_ += places.size();
+  add(std::move(step));
+}
+
+// one_hot(labels, k)' @ columns, without making the one_hot.
+void Compiler::emit_groups(std::size_t merge, const Groups& groups) {
+  Columns columns = {fill(0, number(1, 1).entries[0])};  // each record counts as one
+  if (groups.summed != ir::no_node) {
+    const Factors summed = factors(groups.summed, factor_depth);
+    columns = summed.columns;
+    if (summed.count > 1) {
+      const auto [first, last] = in_two(summed);
+      columns = multiplied(first, last);
+    }
+  }
+  Step step;
+  step.code = Code::fold_groups;
+  step.node = round_.merges[merge].fold;
+  step.merge = merge;
+  const auto cells = static_cast<std::size_t>(element_count(unit_shape(step.node)));
+  const std::size_t labels = cells / columns.size();
+  for (std::size_t label = 0; label < labels; ++label) {
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      step.places.push_back(static_cast<std::uint32_t>(
+          groups.transposed ? c * labels + label : label * columns.size() + c));
+    }
+  }
+  step.args = {operand(groups.labels), {std::move(columns), Operand::none, {}}};
+  step.accumulator = accumulators_;
+  accumulators_ += cells + group_width * (labels + 1);
   add(std::move(step));
 }
 

@@ -155,6 +155,8 @@ std::string_view to_string(Code code) {
       return "dot";
     case Code::combine:
       return "combine";
+    case Code::distances:
+      return "distances";
     case Code::pair_sum:
       return "pair sum";
     case Code::softmax:
@@ -165,6 +167,8 @@ std::string_view to_string(Code code) {
       return "logsumexp";
     case Code::argmax:
       return "argmax";
+    case Code::argmin:
+      return "argmin";
     case Code::clip_norm:
       return "clip_norm";
     case Code::lookup:
@@ -173,6 +177,8 @@ std::string_view to_string(Code code) {
       return "general";
     case Code::fold_gram:
       return "gram";
+    case Code::fold_groups:
+      return "groups";
     case Code::fold_count:
       return "count";
   }

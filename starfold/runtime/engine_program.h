@@ -17,6 +17,9 @@
 
 namespace starfold::engine {
 
+// How many columns are summed by groups at once.
+inline constexpr std::size_t group_width = 8;
+
 // Where columns lie. The scratch of a worker, numbers repeated for every record, what is kept
 // between calls, and then the client's inputs one by one.
 enum Source : std::uint32_t { scratch, fills, kept, first_input };
@@ -53,16 +56,19 @@ enum class Code {
   fold_logsumexp,
   fold_dot,  // the sum of a * b
   // All cells at once.
-  combine,   // out = sum of columns times shared numbers
-  pair_sum,  // out = sum of a * b
-  softmax,   // along lines of columns
+  combine,    // out = sum of columns times shared numbers
+  distances,  // out = sum of squared differences of columns and shared numbers
+  pair_sum,   // out = sum of a * b
+  softmax,    // along lines of columns
   log_softmax,
   logsumexp,
   argmax,
-  clip_norm,  // all columns are one vector
-  lookup,     // rows of a shared table
-  general,    // the operation's meaning on the block as ordinary tensors
-  fold_gram,  // all sums of a * b
+  argmin,
+  clip_norm,    // all columns are one vector
+  lookup,       // rows of a shared table
+  general,      // the operation's meaning on the block as ordinary tensors
+  fold_gram,    // all sums of a * b
+  fold_groups,  // the sums of b among the records with each label
   fold_count,
 };
 std::string_view to_string(Code code);

@@ -158,6 +158,7 @@ const double* const* columns_of(const Columns& columns, std::size_t first, std::
   return frame.pointers.data();
 }
 
+// Combinations of columns with shared numbers, or distances from shared points.
 void run_combine(const Step& step, Frame& frame) {
   const Operand& x = step.args[0];
   const Operand& weights = step.args[1];
@@ -174,8 +175,9 @@ void run_combine(const Step& step, Frame& frame) {
       weight[j] = data + weights.entries[c + j];
       out[j] = frame.column(step.out[c + j]);
     }
-    kernels::products().combine(columns, step.terms, weight, step.stride, out, outputs,
-                                frame.records);
+    const kernels::Products& products = kernels::products();
+    (step.code == Code::combine ? products.combine : products.distances)(
+        columns, step.terms, weight, step.stride, out, outputs, frame.records);
   }
 }
 
@@ -287,24 +289,14 @@ void run_general(const Step& step, const Frame& frame) {
               node.type(), frame);
 }
 
-// The position of the largest column of each line, the first of equal ones; the first nan wins.
-void run_argmax(const Step& step, const Frame& frame) {
-  double* best = frame.column(step.work[0]);
-  const Columns& columns = step.args[0].columns;
-  for (std::size_t first = 0; first < columns.size(); first += step.terms) {
-    double* out = frame.column(step.out[first / step.terms]);
-    const double* x = frame.column(columns[first]);
-    std::copy(x, x + frame.records, best);
-    std::fill(out, out + frame.records, 1.0);
-    for (std::size_t k = 1; k < step.terms; ++k) {
-      x = frame.column(columns[first + k]);
-      const auto position = static_cast<double>(k + 1);
-      for (std::size_t i = 0; i < frame.records; ++i) {
-        const bool better = !(best[i] >= x[i]) && best[i] == best[i];
-        best[i] = better ? x[i] : best[i];
-        out[i] = better ? position : out[i];
-      }
-    }
+// The position of the largest or smallest column of each line.
+void run_extreme(const Step& step, Frame& frame) {
+  const kernels::Extremes& extremes = kernels::extremes();
+  for (std::size_t line = 0; line < step.out.size(); ++line) {
+    const double* const* columns =
+        columns_of(step.args[0].columns, line * step.terms, step.terms, frame);
+    (step.code == Code::argmax ? extremes.largest : extremes.smallest)(
+        columns, step.terms, frame.column(step.out[line]), frame.records);
   }
 }
 
@@ -365,9 +357,62 @@ void run_gram(const Step& step, Frame& frame) {
                            frame.accumulators + step.accumulator, frame.records);
 }
 
+// sums[group_width * row + w] += columns_w, by the row of each record. A few columns side by side, since
+// records of one group that follow each other wait for their sums.
+template <std::size_t width>
+void add_by_row(const double* const* columns, const std::vector<std::uint32_t>& rows,
+                double* sums) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    double* sum = sums + group_width * rows[i];
+    for (std::size_t w = 0; w < width; ++w) sum[w] += columns[w][i];
+  }
+}
+
+// A label's row, from 0; what is no label goes to the row after the last.
+void find_rows(const double* labels, std::size_t count, std::vector<std::uint32_t>& rows) {
+  const auto last = static_cast<double>(count);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double label = labels[i];
+    const bool is_label = label >= 1 && label <= last && label == std::floor(label);
+    rows[i] = static_cast<std::uint32_t>(is_label ? label - 1 : last);
+  }
+}
+
+void run_groups(const Step& step, Frame& frame) {
+  const Columns& columns = step.args[1].columns;
+  const std::size_t labels = step.places.size() / columns.size();
+  double* totals = frame.accumulators + step.accumulator;
+  double* sums = totals + step.places.size();
+  frame.rows.resize(frame.records);
+  find_rows(frame.column(step.args[0].columns[0]), labels, frame.rows);
+  for (std::size_t first = 0; first < columns.size(); first += group_width) {
+    const std::size_t width = std::min(group_width, columns.size() - first);
+    const double* const* x = columns_of(columns, first, width, frame);
+    std::fill_n(sums, group_width * (labels + 1), 0.0);
+    if (width == group_width) {
+      add_by_row<group_width>(x, frame.rows, sums);
+    } else {
+      for (std::size_t w = 0; w < width; ++w) add_by_row<1>(x + w, frame.rows, sums + w);
+    }
+    for (std::size_t w = 0; w < width; ++w) {
+      double* total = totals + first + w;
+      for (std::size_t label = 0; label < labels; ++label)
+        total[label * columns.size()] += sums[group_width * label + w];
+      if (std::isfinite(kernels::folds().sum(x[w], frame.records))) continue;
+      // In a product what is not finite also meets the zeros of all other groups.
+      for (std::size_t i = 0; i < frame.records; ++i) {
+        if (std::isfinite(x[w][i])) continue;
+        for (std::size_t label = 0; label < labels; ++label)
+          if (label != frame.rows[i]) total[label * columns.size()] += 0 * x[w][i];
+      }
+    }
+  }
+}
+
 void run_all(const Step& step, Frame& frame) {
   switch (step.code) {
     case Code::combine:
+    case Code::distances:
       return run_combine(step, frame);
     case Code::pair_sum:
       return run_pair_sum(step, frame);
@@ -376,7 +421,8 @@ void run_all(const Step& step, Frame& frame) {
     case Code::logsumexp:
       return run_lines(step, frame);
     case Code::argmax:
-      return run_argmax(step, frame);
+    case Code::argmin:
+      return run_extreme(step, frame);
     case Code::clip_norm:
       return run_clip_norm(step, frame);
     case Code::lookup:
@@ -385,6 +431,8 @@ void run_all(const Step& step, Frame& frame) {
       return run_general(step, frame);
     case Code::fold_gram:
       return run_gram(step, frame);
+    case Code::fold_groups:
+      return run_groups(step, frame);
     case Code::fold_count:
       for (double& count : frame.states[step.merge][0].data)
         count += static_cast<double>(frame.records * step.terms);
@@ -421,7 +469,7 @@ void run(const BlockProgram& program, Frame& frame) {
 
 void finish_chunk(const BlockProgram& program, Frame& frame) {
   for (const Step& step : program.steps) {
-    if (step.code != Code::fold_gram) continue;
+    if (step.code != Code::fold_gram && step.code != Code::fold_groups) continue;
     const std::size_t columns = step.args[1].columns.size();
     double* result = frame.states[step.merge][0].data.data();
     const double* sums = frame.accumulators + step.accumulator;

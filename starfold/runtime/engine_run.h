@@ -20,6 +20,7 @@ struct Frame {
   MergeState* block_states = nullptr;  // room for what one block folds
   double* accumulators = nullptr;
   std::vector<const double*> pointers;  // room for lists of columns
+  std::vector<std::uint32_t> rows;      // room for a number per record
 
   double* column(const Column& c) const { return sources[c.source] + c.index * stride; }
 };

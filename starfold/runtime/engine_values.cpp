@@ -210,7 +210,9 @@ void Compiler::emit_aggregation(NodeId id) {
                                static_cast<double>(results));
   }
   if (n.op->name == "logsumexp") return emit_lines(id, Code::logsumexp);
-  if (n.op->name == "argmax") return emit_lines(id, Code::argmax);
+  if (n.op->name == "argmax")
+    return emit_lines(id, negated(n.args[0]) ? Code::argmin : Code::argmax);
+  if (const std::optional<Distances> parts = distances(id)) return emit_distances(id, *parts);
   if (join == std::end(joins)) return emit_general(id);
   const std::vector<std::uint32_t> places = folded_places(unit_shape(n.args[0]), n.attrs.axes);
   const auto results = static_cast<std::size_t>(element_count(unit_shape(id)));
@@ -225,10 +227,23 @@ void Compiler::emit_aggregation(NodeId id) {
   add(std::move(step));
 }
 
+void Compiler::emit_distances(NodeId id, const Distances& parts) {
+  Step step;
+  step.code = Code::distances;
+  step.node = id;
+  step.terms = parts.terms;
+  step.stride = parts.stride;
+  step.args = {operand(parts.x, parts.columns), operand(parts.points, parts.starts)};
+  step.out = values_[id] = fresh(parts.starts.size());
+  add(std::move(step));
+}
+
 // Along an ordinary axis: lines of columns.
 void Compiler::emit_lines(NodeId id, Code code) {
   const ir::Node& n = node(id);
   const Shape shape = unit_shape(n.args[0]);
+  const NodeId arg = code == Code::argmin ? node(n.args[0]).args[0] : n.args[0];
+  const bool position = code == Code::argmax || code == Code::argmin;
   Step step;
   step.code = code;
   step.node = id;
@@ -236,10 +251,10 @@ void Compiler::emit_lines(NodeId id, Code code) {
   for (const std::int64_t axis : n.attrs.axes)
     step.terms *= static_cast<std::size_t>(shape[static_cast<std::size_t>(axis)]);
   const CellMap lines = by_place(folded_places(shape, n.attrs.axes));
-  step.args = {operand(n.args[0], lines)};
-  step.work = fresh(3);
+  step.args = {operand(arg, lines)};
+  if (!position) step.work = fresh(3);
   const Columns out = values_[id] = fresh(static_cast<std::size_t>(element_count(unit_shape(id))));
-  if (code == Code::logsumexp || code == Code::argmax) {
+  if (code == Code::logsumexp || position) {
     step.out = out;
   } else {
     for (const std::uint32_t cell : lines) step.out.push_back(out[cell]);

@@ -118,7 +118,7 @@ TEST(Checker, HugeSizes) {
   EXPECT_EQ(codes(check("input x : [(a+b+c+d+e+f+g+h)^16]\noutput x\n")), "E0408");
   EXPECT_EQ(codes(check("input x : [a^16 * b^16]\noutput x\n")), "E0408");
   EXPECT_EQ(codes(check("input y : [4503599627370496 * 1500]\noutput z = concat[1](y, y)\n")),
-            "E0408");
+            "E0409");
   EXPECT_EQ(codes(check("output x = sum[1e300](zeros(3))\n")), "E0404");
   EXPECT_EQ(codes(check("output x = [1, 2][1e300]\n")), "E0408");
   const std::string wide = "input x : [(a+b+c+d)^4, (a+b)^16]\n" + repeat(5'000, [](int i) {

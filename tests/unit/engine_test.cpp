@@ -313,6 +313,55 @@ TEST(Engine, SumsOfProducts) {
   check_program("output o = permute[1, 3, 2](z) @ x\noutput o2 = permute[1, 3, 2](z) @ y\n");
 }
 
+// Sums by label, which make no one_hot, and those that look like them.
+TEST(Engine, Groups) {
+  for (const char* e :
+       {"one_hot(label, 3)' @ x", "one_hot(label, 3)' @ y", "y @ one_hot(label, 3)",
+        "u @ one_hot(label, 3)", "one_hot(label, 2)' @ concat[2](x, x, x * y[:, new])",
+        "one_hot(label, 4)' @ (x * y[:, new])", "one_hot(round(y), 3)' @ x", "one_hot(y, 3)' @ x",
+        "one_hot(label, 3)' @ one_hot(label - 1, 2)", "sum[*](one_hot(label, 3))",
+        "sum[*](one_hot(round(y) / 0, 3))", "mean[*](one_hot(label, 3))",
+        "sum[*, 2](one_hot(label, 3))", "sum[*](one_hot(round(u), 3))",
+        "one_hot(label, 3)' @ (x / (y > 0)[:, new])", "one_hot(label, 3)' @ log(x)"}) {
+    check_program(fmt::format("output o = {}\n", e));
+  }
+  check_program(
+      "let m = one_hot(label, 3)\noutput o = m' @ x\noutput n = sum[*](m)\noutput v = var[*](m)\n");
+  const std::string steps =
+      Federation(program_of("input x : [*, p]\ninput g : [*]\nlet m = one_hot(g, 4)\n"
+                            "output o = m' @ x\noutput n = sum[*](m)\n"),
+                 {{"a", {{"x", Tensor({2, 9})}, {"g", Tensor({2})}}}}, {})
+          .print();
+  EXPECT_NE(steps.find("groups"), std::string::npos) << steps;
+  EXPECT_EQ(steps.find("one_hot"), std::string::npos) << steps;
+}
+
+// Squared distances from shared points, in one step.
+TEST(Engine, Distances) {
+  check_program(shown("sum[3](square(x[:, new, :] - c))", "y[:, new]"));
+  check_program(shown("sum[3](square(c - x[:, new, :]))", "y[:, new]"));
+  check_program(shown("sum[2](square(x - b))", "y"));
+  check_program(shown("sum[1](square(u - b[:, new]))", "y"));
+  check_program(shown("sum[2](square(x - s))", "y"));
+  check_program(shown("sum[1](square(z - c[:, new, :]))", "y[:, new]"));
+  check_program(shown("sum[1, 3](square(z - c[:, new, :]))", "y"));
+  check_program(shown("sum[2](square(x - y[:, new]))", "y"));
+  check_program(shown("sum[2](square(x[:, :, new] - w))", "y[:, new]"));
+  check_program(shown("argmax[2](-sum[3](square(x[:, new, :] - c)))", "y"));
+  check_program(shown("argmax[2](-x)", "y"));
+  check_program(shown("argmax[2](-log(x))", "y"));
+  check_program("let d = -x\noutput o = sum[*](argmax[2](d))\noutput s = sum[*](d)\n");
+  check_program(
+      "let d = square(x - b)\noutput o = sum[*](exp(-sum[2](d)))\noutput s = max[*](d)\n");
+  const std::string steps =
+      Federation(program_of("input x : [*, p]\ninput c : [k, p]\n"
+                            "output o = max[*](argmax[2](-sum[3](square(x[:, new, :] - c))))\n"),
+                 {{"a", {{"x", Tensor({2, 9})}}}}, {{{"c", Tensor({3, 9})}}, {}})
+          .print();
+  EXPECT_NE(steps.find("distances"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("argmin"), std::string::npos) << steps;
+}
+
 TEST(Engine, MatrixProducts) {
   check_program(shown("x @ b", "y"));
   check_program(shown("b @ u", "y"));

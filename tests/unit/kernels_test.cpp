@@ -221,6 +221,29 @@ TEST(Kernels, Folds) {
   });
 }
 
+TEST(Kernels, Extremes) {
+  on_every_target([&] {
+    const double table[][3] = {{1, 2, 3},         {3, 2, 1},       {2, 3, 3},
+                               {kNan, 1, 2},      {1, kNan, 5},    {1, 2, kNan},
+                               {-0.0, 0.0, -0.0}, {kInf, kInf, 1}, {-kInf, 0, kNan}};
+    const double largest[] = {3, 1, 2, 1, 2, 3, 1, 1, 3};
+    const double smallest[] = {1, 3, 1, 1, 2, 3, 1, 3, 3};
+    std::vector<Column> columns;
+    std::vector<const double*> pointers;
+    for (std::size_t k = 0; k < 3; ++k) {
+      std::vector<double> values;
+      for (const auto& row : table) values.push_back(row[k]);
+      columns.emplace_back(values);
+      pointers.push_back(columns.back().data());
+    }
+    Column out(std::vector<double>(9));
+    kernels::extremes().largest(pointers.data(), 3, out.data(), 9);
+    for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(out[i], largest[i]) << i;
+    kernels::extremes().smallest(pointers.data(), 3, out.data(), 9);
+    for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(out[i], smallest[i]) << i;
+  });
+}
+
 TEST(Kernels, Products) {
   on_every_target([&] {
     const kernels::Products& products = kernels::products();
@@ -252,6 +275,17 @@ TEST(Kernels, Products) {
             for (std::size_t i = 0; i < n; ++i) {
               double want = 0;
               for (std::size_t k = 0; k < count; ++k) want += weights[4 * k + j] * a[k][i];
+              ASSERT_NEAR(out[j][i], want, 1e-12);
+            }
+          }
+          products.distances(pa.data(), count, w.data(), 4, po.data(), outputs, n);
+          for (std::size_t j = 0; j < outputs; ++j) {
+            for (std::size_t i = 0; i < n; ++i) {
+              double want = 0;
+              for (std::size_t k = 0; k < count; ++k) {
+                const double difference = a[k][i] - weights[4 * k + j];
+                want += difference * difference;
+              }
               ASSERT_NEAR(out[j][i], want, 1e-12);
             }
           }

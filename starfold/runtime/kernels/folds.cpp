@@ -1,4 +1,4 @@
-// Folds of one column. Four vectors of partial results run side by side; the last, incomplete
+// Folds of one column, and the extreme one of several. Four vectors of partial results run side by side; the last, incomplete
 // vector is filled up with the fold's neutral element.
 #include <cmath>
 #include <limits>
@@ -161,12 +161,38 @@ double dot(const double* x, const double* y, std::size_t n) {
   return lanes<Sum>(hn::Add(hn::Add(a, b), hn::Add(c, e)));
 }
 
+struct Larger {
+  static HWY_INLINE M keeps(V best, V x) { return hn::Ge(best, x); }
+};
+struct Smaller {
+  static HWY_INLINE M keeps(V best, V x) { return hn::Le(best, x); }
+};
+
+template <class Order>
+void extreme(const double* const* columns, std::size_t count, double* out, std::size_t n) {
+  const D d;
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    V best = hn::Load(d, columns[0] + i);
+    V position = number(1);
+    for (std::size_t k = 1; k < count; ++k) {
+      const V x = hn::Load(d, columns[k] + i);
+      const M stays = hn::Or(Order::keeps(best, x), hn::IsNaN(best));
+      best = hn::IfThenElse(stays, best, x);
+      position = hn::IfThenElse(stays, position, number(static_cast<double>(k + 1)));
+    }
+    hn::Store(position, d, out + i);
+  }
+}
+
+constexpr Extremes kExtremes = {extreme<Larger>, extreme<Smaller>};
+
 constexpr Folds kFolds = {fold<Sum>, fold<Prod>, fold<Min>, fold<Max>, any,
                           all,       deviations, sum_exp,   dot};
 
 }  // namespace
 
 const Folds& find_folds() { return kFolds; }
+const Extremes& find_extremes() { return kExtremes; }
 
 }  // namespace starfold::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -175,8 +201,10 @@ HWY_AFTER_NAMESPACE();
 namespace starfold::kernels {
 
 HWY_EXPORT(find_folds);
+HWY_EXPORT(find_extremes);
 
 const Folds& folds() { return HWY_DYNAMIC_DISPATCH(find_folds)(); }
+const Extremes& extremes() { return HWY_DYNAMIC_DISPATCH(find_extremes)(); }
 
 }  // namespace starfold::kernels
 #endif

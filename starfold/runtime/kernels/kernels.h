@@ -47,11 +47,22 @@ struct Folds {
 };
 const Folds& folds();
 
+// out = the number, from 1, of the largest of the columns, or of the smallest; the first of equal ones, and the
+// first nan before all others.
+struct Extremes {
+  void (*largest)(const double* const* columns, std::size_t count, double* out, std::size_t n);
+  void (*smallest)(const double* const* columns, std::size_t count, double* out, std::size_t n);
+};
+const Extremes& extremes();
+
 // Sums of products.
 struct Products {
   // out_j = sum over k of weights_j[k * stride] * columns_k, for j < outputs <= 4.
   void (*combine)(const double* const* columns, std::size_t count, const double* const* weights,
                   std::size_t stride, double* const* out, std::size_t outputs, std::size_t n);
+  // out_j = sum over k of (columns_k - points_j[k * stride])^2, for j < outputs <= 4.
+  void (*distances)(const double* const* columns, std::size_t count, const double* const* points,
+                    std::size_t stride, double* const* out, std::size_t outputs, std::size_t n);
   // out = sum over k of a_k * b_k, entry by entry.
   void (*pair_sum)(const double* const* a, const double* const* b, std::size_t count, double* out,
                    std::size_t n);

@@ -85,6 +85,56 @@ void combine(Columns columns, std::size_t count, Columns weights, std::size_t st
   }
 }
 
+// J points and G groups of records at once: each number of a point is read once for all groups.
+template <std::size_t J, std::size_t G>
+HWY_INLINE void distances_tile(Columns columns, std::size_t count, Columns points,
+                               std::size_t stride, double* const* out, std::size_t i) {
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  V sum[G][J];
+  for (std::size_t g = 0; g < G; ++g) {
+    for (std::size_t j = 0; j < J; ++j) sum[g][j] = hn::Zero(d);
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    V x[G];
+    for (std::size_t g = 0; g < G; ++g) x[g] = hn::Load(d, columns[k] + i + g * lanes);
+    for (std::size_t j = 0; j < J; ++j) {
+      const V point = hn::Set(d, points[j][k * stride]);
+      for (std::size_t g = 0; g < G; ++g) {
+        const V difference = hn::Sub(x[g], point);
+        sum[g][j] = hn::MulAdd(difference, difference, sum[g][j]);
+      }
+    }
+  }
+  for (std::size_t g = 0; g < G; ++g) {
+    for (std::size_t j = 0; j < J; ++j) hn::Store(sum[g][j], d, out[j] + i + g * lanes);
+  }
+}
+
+template <std::size_t J>
+void distances_to(Columns columns, std::size_t count, Columns points, std::size_t stride,
+                  double* const* out, std::size_t n) {
+  const std::size_t lanes = hn::Lanes(D());
+  std::size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes)
+    distances_tile<J, 2>(columns, count, points, stride, out, i);
+  for (; i < n; i += lanes) distances_tile<J, 1>(columns, count, points, stride, out, i);
+}
+
+void distances(Columns columns, std::size_t count, Columns points, std::size_t stride,
+               double* const* out, std::size_t outputs, std::size_t n) {
+  switch (outputs) {
+    case 1:
+      return distances_to<1>(columns, count, points, stride, out, n);
+    case 2:
+      return distances_to<2>(columns, count, points, stride, out, n);
+    case 3:
+      return distances_to<3>(columns, count, points, stride, out, n);
+    default:
+      return distances_to<4>(columns, count, points, stride, out, n);
+  }
+}
+
 void pair_sum(Columns a, Columns b, std::size_t count, double* out, std::size_t n) {
   const D d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
@@ -184,7 +234,7 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
   }
 }
 
-constexpr Products kProducts = {combine, pair_sum, gram};
+constexpr Products kProducts = {combine, distances, pair_sum, gram};
 
 }  // namespace
 

@@ -1,0 +1,128 @@
+// Starfold as a contestant: a program, its inputs from NAME.npy beside each other in a folder.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "bench/contestant.h"
+#include "starfold/data/npy.h"
+#include "starfold/runtime/engine.h"
+#include "starfold/runtime/machine.h"
+#include "starfold/starfold.h"
+
+namespace starfold::bench {
+namespace {
+
+std::shared_ptr<const CompiledProgram> load_program(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  auto program = compile_program({path, text, {}});
+  if (!program->plan) {
+    throw std::runtime_error(
+        fmt::format("{}: {}", path, program->compilation.diagnostics.items().front().message));
+  }
+  return program;
+}
+
+struct Inputs {
+  Client pooled;  // all records
+  Settings settings;
+};
+
+Inputs load_inputs(const ir::Program& program, const Arguments& arguments) {
+  Inputs inputs;
+  inputs.pooled.name = "all";
+  for (const ir::Input& input : program.inputs) {
+    const std::string path = fmt::format("{}/{}.npy", arguments.text("data"), input.name);
+    if (input.type.federated()) {
+      inputs.pooled.arrays[input.name] = read_npy(path);
+    } else if (std::ifstream(path)) {
+      inputs.settings.shared[input.name] = read_npy(path);
+    }
+  }
+  for (const auto& [size, value] : arguments.beginning_with("size:"))
+    inputs.settings.sizes[size] = std::stoll(value);
+  return inputs;
+}
+
+Settings of_turn(Settings settings, int turn) {
+  for (auto& [name, tensor] : settings.shared) {
+    for (double& value : tensor.data) value *= 1 + turn / 1000.0;
+  }
+  return settings;
+}
+
+std::vector<double> values_of(const Results& results) {
+  std::vector<double> values;
+  for (const auto& [name, tensor] : results.outputs)
+    values.insert(values.end(), tensor.data.begin(), tensor.data.end());
+  return values;
+}
+
+// Client i of `count` gets its share of the records, which lie along the first axis of every array.
+Client share_of(const Client& pooled, std::int64_t i, std::int64_t count) {
+  Client client;
+  client.name = fmt::format("c{}", i);
+  for (const auto& [name, all] : pooled.arrays) {
+    const std::int64_t records = all.shape.front();
+    const std::int64_t from = records * i / count;
+    const std::int64_t to = records * (i + 1) / count;
+    const std::int64_t width = all.count() / std::max<std::int64_t>(records, 1);
+    Shape shape = all.shape;
+    shape.front() = to - from;
+    client.arrays.emplace(name, Tensor(shape, std::vector<double>(all.data.begin() + from * width,
+                                                                  all.data.begin() + to * width)));
+  }
+  return client;
+}
+
+}  // namespace
+
+Contestant make_engine(const Arguments& arguments) {
+  const auto program = load_program(arguments.text("program"));
+  const Plan& plan = *program->plan;
+  auto inputs = std::make_shared<Inputs>(load_inputs(plan.program, arguments));
+  const SizeValues sizes =
+      bind_client(plan.program, inputs->pooled, bind_settings(plan.program, inputs->settings));
+  EngineOptions options;
+  options.threads = static_cast<int>(arguments.number("threads"));
+  auto engine = std::make_shared<Engine>(program->plan, sizes, inputs->pooled, options);
+  inputs->pooled.arrays.clear();  // the engine has laid out its own copy
+  return [program, inputs, sizes, engine](int turn) {
+    const Settings settings = of_turn(inputs->settings, turn);
+    const Clock::time_point start = Clock::now();
+    Machine machine(program->plan, sizes, settings);
+    int rounds = 0;
+    for (; machine.round() != nullptr; ++rounds)
+      machine.absorb(engine->encode(*machine.round(), machine.to_send()));
+    const double seconds = since(start);
+    return Outcome{
+        seconds, values_of(machine.results()), {{"rounds", static_cast<double>(rounds)}}};
+  };
+}
+
+Contestant make_federation(const Arguments& arguments) {
+  const auto program = load_program(arguments.text("program"));
+  const Inputs inputs = load_inputs(program->plan->program, arguments);
+  auto clients = std::make_shared<std::vector<Client>>();
+  const std::int64_t count = arguments.number("clients", 1);
+  for (std::int64_t i = 0; i < count; ++i) clients->push_back(share_of(inputs.pooled, i, count));
+  const bool last_round_only = arguments.text("time", "all") == "round";
+  const int threads = static_cast<int>(arguments.number("threads"));
+  return [program, clients, settings = inputs.settings, last_round_only, threads](int turn) {
+    double round_seconds = 0;
+    RunOptions options;
+    options.threads = threads;
+    options.watch = [&](const Progress& progress) { round_seconds = progress.round_seconds; };
+    std::vector<Client> own = *clients;  // the run takes its clients' tables away with it
+    const RunReport report = run_local(program, std::move(own), of_turn(settings, turn), options);
+    return Outcome{last_round_only ? round_seconds : report.seconds,
+                   values_of(report.results),
+                   {{"rounds", static_cast<double>(report.rounds)}}};
+  };
+}
+
+}  // namespace starfold::bench

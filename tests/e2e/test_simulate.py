@@ -1,0 +1,111 @@
+"""Made-up federations: --simulate, and many small clients with data of their own."""
+
+import numpy as np
+import pytest
+
+PROGRAM = """
+input x : [*, p]
+input y : [*]
+let d = x - mean[*](x)
+output n = records(x)
+output s = sum[*](x)
+output v = d' @ d / (records(x) - 1)
+output most = max[*](y)
+output share = mean[*](y)
+"""
+
+
+def simulated(starfold, program, spec, *more, code=0):
+    run = starfold("run", program, "--simulate", spec, *more, "--json")
+    assert run.code == code, run.err
+    return run.json() if code == 0 else run
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "moments.fold"
+    path.write_text(PROGRAM)
+    return path
+
+
+def values(report, name):
+    output = report["outputs"][name]
+    return np.array(output["data"], dtype=float).reshape(output["shape"])
+
+
+def test_counts_and_values_are_those_asked_for(starfold, program):
+    report = simulated(starfold, program, "clients=5000,records=poisson(20),y=bernoulli(0.3)", "--set", "p=3")
+    counts = np.array([client["records"] for client in report["clients"]])
+    assert len(counts) == 5000 and counts.sum() == values(report, "n")
+    assert abs(counts.mean() - 20) < 0.4 and abs(counts.var() - 20) < 2
+    assert abs(values(report, "share") - 0.3) < 0.01
+    np.testing.assert_allclose(values(report, "v"), np.eye(3), atol=0.03)
+    assert len({client["name"] for client in report["clients"]}) == 5000
+    assert len({client["bytes_sent"] for client in report["clients"]}) == 1
+
+
+def test_a_seed_means_the_same_records(starfold, program):
+    def sums(*more, seed=1):
+        spec = f"clients=50,records=uniform(0,9),seed={seed}"
+        return values(simulated(starfold, program, spec, "--set", "p=2", *more), "s").tolist()
+
+    assert sums() == sums("--threads", "1")
+    assert sums() != sums(seed=2)
+
+
+def test_the_reference_gives_the_same(starfold, program):
+    spec = "clients=40,records=geometric(4),x=uniform(-1,1)"
+    fast = simulated(starfold, program, spec, "--set", "p=2")
+    slow = simulated(starfold, program, spec, "--set", "p=2", "--reference")
+    assert [c["records"] for c in fast["clients"]] == [c["records"] for c in slow["clients"]]
+    for name in fast["outputs"]:
+        np.testing.assert_allclose(values(fast, name), values(slow, name), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("spec, code, words", [
+    ("clients=3", 2, ["records"]),
+    ("clients=0,records=3", 2, ["whole number"]),
+    ("clients=3,records=possion(3)", 2, ["did you mean poisson?"]),
+    ("clients=3,records=poisson(-1)", 2, ["poisson(mean)"]),
+    ("clients=3,records=5,z=1", 2, ["no federated input z"]),
+    ("clients=3,records=5,clients=4", 2, ["twice"]),
+    ("clients=3,records=normal(-50,1)", 3, ["fewer than 0"]),
+    ("clients=100000000,records=100000", 3, ["GB"]),
+])
+def test_mistakes(starfold, program, spec, code, words):
+    run = simulated(starfold, program, spec, "--set", "p=2", code=code)
+    for word in words:
+        assert word in run.err
+
+
+def test_a_size_that_nothing_fixes(starfold, program):
+    run = simulated(starfold, program, "clients=3,records=5", code=3)
+    assert "--set p=10" in run.err
+
+
+def test_many_small_clients_with_data(starfold, program, tmp_path):
+    random = np.random.default_rng(1)
+    parts, arguments = [], []
+    for i in range(40):
+        x = random.normal(size=(i % 5, 3))
+        np.savez(tmp_path / f"{i}.npz", x=x, y=x[:, 0])
+        parts.append(x)
+        arguments += ["--client", f"c{i}={tmp_path / f'{i}.npz'}"]
+    run = starfold("run", program, *arguments, "--json")
+    assert run.code == 0, run.err
+    report = run.json()
+    pooled = np.concatenate(parts)
+    assert [c["records"] for c in report["clients"]] == [i % 5 for i in range(40)]
+    assert [c["name"] for c in report["clients"]] == [f"c{i}" for i in range(40)]
+    np.testing.assert_allclose(values(report, "s"), pooled.sum(0), rtol=1e-12)
+    np.testing.assert_allclose(values(report, "v"), np.cov(pooled.T), rtol=1e-12)
+
+
+def test_among_many_clients_the_wrong_one_is_named(starfold, program, tmp_path):
+    arguments = []
+    for i in range(30):
+        x = np.ones((2, 3 if i != 17 else 4))
+        np.savez(tmp_path / f"{i}.npz", x=x, y=x[:, 0])
+        arguments += ["--client", f"c{i}={tmp_path / f'{i}.npz'}"]
+    run = starfold("run", program, *arguments)
+    assert run.code == 3 and "client c17" in run.err
