@@ -90,6 +90,7 @@ nlohmann::json run_json(const RunReport& report, const CompiledProgram& program,
   run.erase("outputs");
   run["program"] = shown_path(program.text.name);
   if (!study.file.empty()) run["study"] = shown_path(study.file);
+  if (!study.simulation.empty()) run["simulation"] = study.simulation;
   run["program_sha256"] = sha256_hex(program.text.text);
   for (const auto& [name, text] : program.text.modules) run["modules"][name] = sha256_hex(text);
   run["plan"] = program.hash;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t most_rows = 200;
 constexpr std::size_t most_columns = 30;
+constexpr std::size_t most_bars = 200;
 
 bool correlation_like(const Tensor& value) {
   const auto n = static_cast<std::size_t>(value.shape[0]);
@@ -317,7 +318,8 @@ PictureKind picture_for(const Tensor& value, bool interval) {
   const bool never_negative =
       std::all_of(data.begin(), data.end(), [](double v) { return v >= 0 && std::isfinite(v); });
   if (data.size() >= 3 && never_negative) {
-    if (std::all_of(data.begin(), data.end(), [](double v) { return v == std::floor(v); }))
+    if (data.size() <= most_bars &&
+        std::all_of(data.begin(), data.end(), [](double v) { return v == std::floor(v); }))
       return PictureKind::bars;
     if (std::is_sorted(data.begin(), data.end(), std::greater<>())) return PictureKind::scree;
   }

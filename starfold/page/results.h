@@ -5,7 +5,7 @@
 //                     correlation matrix (symmetric, ones on the diagonal, nothing beyond 1).
 //                     At least 12 rows and at most 6 columns: its columns as curves.
 //   a vector (>= 2)   with an interval: dots with whiskers, at most 60 rows.
-//                     at least 3 whole numbers, none negative: bars; a histogram over its edges where
+//                     3 to 200 whole numbers, none negative: bars; a histogram over its edges where
 //                     X_edges or edges is an output, ascending, with one number more.
 //                     at least 3 numbers, none negative, descending: scree plot.
 //                     more than 40 numbers: a curve; else dots.
