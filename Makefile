@@ -14,7 +14,7 @@ export FUZZ_SECONDS
 link = if [ -x build/$(1)/starfold ]; then ln -sfn $(1)/starfold build/starfold; fi
 
 help:
-	@echo 'make demo            build, then fit one model over three hospitals and compare with pooled data'
+	@echo 'make demo            build, then run a study of three hospitals, with a report, and compare with pooled data'
 	@echo 'make test            build and run all tests; says how to rerun what failed'
 	@echo 'make build           build/starfold, optimized with assertions (PRESET=release: without)'
 	@echo 'make fmt             lay out all C++ with clang-format'

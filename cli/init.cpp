@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/load.h"
+#include "starfold/base/utf8.h"
 #include "starfold/data/study.h"
 
 namespace starfold::cli {
@@ -26,9 +27,21 @@ std::string toml_text(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
+      quoted += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
+    } else {
+      quoted += c;
+    }
   }
   return quoted + "\"";
+}
+
+// A key, in quotes only where it needs them.
+std::string toml_key(const std::string& text) {
+  const bool bare = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-';
+  });
+  return bare ? text : toml_text(text);
 }
 
 std::string toml_list(const std::vector<std::string>& texts) {
@@ -49,6 +62,7 @@ class Writer {
       : arguments_(arguments), program_(program) {
     for (const std::string& text : arguments.data) add_client(text);
     find_candidates();
+    choose_columns();
   }
 
   std::string write() {
@@ -62,6 +76,7 @@ class Writer {
     for (const StudyClient& client : clients_) {
       text += fmt::format("\n[[client]]\nname = {}\ndata = {}\n", toml_text(client.name),
                           toml_text(relative(client.data.path)));
+      if (&client == &clients_.front() && !candidates_.empty()) text += client_help();
     }
     text +=
         "\n[options]\n"
@@ -93,6 +108,12 @@ class Writer {
     std::vector<DataSource> sources;
     for (const StudyClient& client : clients_)
       sources.push_back(open_source(program_, client.name, client.data, tables));
+    for (const DataSource& source : sources) {
+      if (source.table && !source.table->names_are_safe())
+        throw RunError(
+            fmt::format("client {}: some names of columns are numbers; is the first line a record?",
+                        source.client));
+    }
     const DataSource& first = sources.front();
     for (std::size_t i = 0; i < first.order.size(); ++i) {
       const std::string& name = first.order[i];
@@ -109,33 +130,83 @@ class Writer {
                        [&](const Candidate& c) { return c.name == name; });
   }
 
+  bool is_array(const std::string& name) const {
+    return std::find(arrays_.begin(), arrays_.end(), name) != arrays_.end();
+  }
+
+  // Inputs of rank 1 take the column of their name. Where there is none, the last column of numbers that is
+  // left is a guess: a response is often written last.
+  void choose_columns() {
+    std::vector<const ir::Input*> without;
+    for (const ir::Input& input : program_.inputs) {
+      if (!input.type.federated() || input.type.rank() != 1 || is_array(input.name)) continue;
+      if (is_candidate(input.name)) {
+        chosen_[input.name] = input.name;
+      } else {
+        without.push_back(&input);
+      }
+    }
+    for (const ir::Input* input : without) {
+      const auto last = std::find_if(candidates_.rbegin(), candidates_.rend(), [&](const auto& c) {
+        return c.kind == ColumnKind::number && !is_chosen(c.name);
+      });
+      if (last != candidates_.rend()) chosen_[input->name] = last->name;
+    }
+  }
+
+  bool is_chosen(const std::string& column) const {
+    return std::any_of(chosen_.begin(), chosen_.end(),
+                       [&](const auto& entry) { return entry.second == column; });
+  }
+
   std::string federated(const ir::Input& input) {
     const std::string type = input.type.to_string();
-    if (std::find(arrays_.begin(), arrays_.end(), input.name) != arrays_.end()) {
+    if (is_array(input.name))
       return fmt::format("# {} takes the array of its name  # {}\n", input.name, type);
-    }
-    if (input.type.rank() == 1) {
-      const bool there = is_candidate(input.name);
-      return fmt::format(
-          "{} = {}  # {}: one column{}\n", input.name, toml_text(there ? input.name : "COLUMN"),
-          type, there ? "" : fmt::format("; choose one of {}", fmt::join(candidate_names(), ", ")));
-    }
+    if (input.type.rank() == 1) return one_column(input);
+    if (input.type.rank() > 2)
+      return fmt::format("# {} needs arrays (.npy, .npz)  # {}\n", input.name, type);
     std::vector<std::string> columns;
+    std::vector<std::string> dates;
     for (const Candidate& candidate : candidates_) {
-      const bool input_name =
-          std::any_of(program_.inputs.begin(), program_.inputs.end(),
-                      [&](const ir::Input& other) { return other.name == candidate.name; });
-      if (!input_name && candidate.kind != ColumnKind::text && candidate.kind != ColumnKind::other)
+      if (is_chosen(candidate.name)) continue;
+      if (candidate.kind == ColumnKind::date) dates.push_back(printable(candidate.name));
+      if (candidate.kind == ColumnKind::number || candidate.kind == ColumnKind::unknown)
         columns.push_back(candidate.name);
     }
+    const Size& width = input.type.dims[1 - *input.type.record_axis()].size;
+    if (width.is_constant() && static_cast<std::size_t>(width.constant()) < columns.size())
+      columns.resize(static_cast<std::size_t>(width.constant()));
+    if (columns.empty()) columns.emplace_back("COLUMN");
     return fmt::format(
-        "{} = {}  # {}: columns side by side; \"*\" is every column not used elsewhere\n",
-        input.name, toml_list(columns), type);
+               "{} = {}  # {}: columns side by side; \"*\" is every column not used elsewhere\n",
+               input.name, toml_list(columns), type) +
+           (dates.empty() ? ""
+                          : fmt::format("# left out: {}; a date is a number of days since 1970\n",
+                                        fmt::join(dates, ", ")));
+  }
+
+  std::string one_column(const ir::Input& input) const {
+    const auto found = chosen_.find(input.name);
+    const std::string column = found == chosen_.end() ? "COLUMN" : found->second;
+    const std::string guess =
+        column == input.name
+            ? ""
+            : fmt::format("; none is called {}, so this is a guess: choose one of {}", input.name,
+                          fmt::join(candidate_names(), ", "));
+    return fmt::format("{} = {}  # {}: one column{}\n", input.name, toml_text(column),
+                       input.type.to_string(), guess);
+  }
+
+  static std::string client_help() {
+    return "# query = \"select * from data where age >= 18\"  # any one SELECT over the data\n"
+           "# columns = { age = \"alder\" }  # what this client calls a column that others call "
+           "age\n";
   }
 
   std::vector<std::string> candidate_names() const {
     std::vector<std::string> names;
-    for (const Candidate& candidate : candidates_) names.push_back(candidate.name);
+    for (const Candidate& candidate : candidates_) names.push_back(printable(candidate.name));
     return names;
   }
 
@@ -164,7 +235,7 @@ class Writer {
           "# [categorical.{}]\n# levels = [\"a\", \"b\"]\n# coding = \"onehot\"  # or \"codes\": "
           "1, 2, ...\n"
           "# reference = \"a\"   # the level without a column of its own\n",
-          candidate.name, toml_text(candidate.name));
+          printable(candidate.name), toml_key(candidate.name));
     }
     return text;
   }
@@ -185,6 +256,7 @@ class Writer {
   std::vector<StudyClient> clients_;
   std::vector<Candidate> candidates_;
   std::vector<std::string> arrays_;
+  std::map<std::string, std::string> chosen_;  // columns by input of rank 1
 };
 
 void write_new_file(const std::string& path, const std::string& text) {

@@ -1,81 +1,35 @@
 #include "cli/results.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "starfold/base/error.h"
+#include "starfold/base/hash.h"
 #include "starfold/data/npy.h"
-#include "starfold/page/pages.h"
+#include "starfold/page/number.h"
 
 namespace starfold::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string number_text(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  return fmt::format("{:.8g}", value);
-}
-
-// One row of numbers, right-aligned under each other.
-std::string matrix_text(const Tensor& tensor, std::size_t offset, std::int64_t rows,
-                        std::int64_t columns) {
-  std::size_t width = 0;
-  for (std::int64_t i = 0; i < rows * columns; ++i) {
-    width = std::max(width, number_text(tensor.data[offset + static_cast<std::size_t>(i)]).size());
-  }
-  std::string text;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    text += "   ";
-    for (std::int64_t c = 0; c < columns; ++c) {
-      text += fmt::format(
-          " {:>{}}", number_text(tensor.data[offset + static_cast<std::size_t>(r * columns + c)]),
-          width + 1);
-    }
-    text += "\n";
-  }
-  return text;
-}
-
-std::string tensor_text(const std::string& name, const Tensor& tensor) {
-  constexpr std::int64_t most = 400;  // larger ones are better read from a file
-  if (tensor.shape.empty()) return fmt::format("{} = {}\n", name, number_text(tensor.item()));
-  std::string shape;
-  for (const std::int64_t extent : tensor.shape)
-    shape += (shape.empty() ? "" : " x ") + std::to_string(extent);
-  std::string text = fmt::format("{} [{}]\n", name, shape);
-  if (tensor.count() > most) return text + "    (large; use --out or --json)\n";
-  if (tensor.rank() == 1) return text + matrix_text(tensor, 0, tensor.shape[0], 1);
-  const std::int64_t columns = tensor.shape.back();
-  const std::int64_t rows = tensor.shape[tensor.rank() - 2];
-  for (std::int64_t slab = 0; slab < tensor.count() / (rows * columns); ++slab) {
-    if (slab > 0) text += "\n";
-    text += matrix_text(tensor, static_cast<std::size_t>(slab * rows * columns), rows, columns);
-  }
-  return text;
-}
-
 void write_file(const fs::path& path, const std::string& content) {
+  errno = 0;
   std::ofstream out(path, std::ios::binary);
   out << content;
-  out.flush();
-  if (!out) throw RunError(fmt::format("{} cannot be written", path.string()));
-}
-
-nlohmann::json outputs_json(const Results& results) {
-  nlohmann::json outputs = nlohmann::json::object();
-  for (const auto& [name, tensor] : results.outputs) {
-    nlohmann::json data = nlohmann::json::array();
-    for (const double value : tensor.data) data.push_back(number_json(value));
-    outputs[name] = {{"shape", tensor.shape}, {"data", std::move(data)}};
+  out.close();
+  if (!out) {
+    const std::error_code reason(errno != 0 ? errno : EIO, std::generic_category());
+    throw fs::filesystem_error("write", path, reason);
   }
-  return outputs;
 }
 
 nlohmann::json clients_json(const RunReport& report) {
@@ -89,11 +43,110 @@ nlohmann::json clients_json(const RunReport& report) {
   return clients;
 }
 
+nlohmann::json tensor_json(const Tensor& tensor) {
+  nlohmann::json data = nlohmann::json::array();
+  for (const double value : tensor.data) data.push_back(number_json(value));
+  return {{"shape", tensor.shape}, {"data", std::move(data)}};
+}
+
+nlohmann::json outputs_json(const Results& results) {
+  nlohmann::json outputs = nlohmann::json::object();
+  for (const auto& [name, tensor] : results.outputs) outputs[name] = tensor_json(tensor);
+  return outputs;
+}
+
+// A file by its name: where it lies is nobody's business. Library programs keep their place.
+std::string shown_path(const std::string& path) {
+  return path.starts_with("lib/") ? path : fs::path(path).filename().string();
+}
+
+// A client's data. A query may hold more than names.
+nlohmann::json data_json(const TableLocation& data) {
+  nlohmann::json json = nlohmann::json::object();
+  std::error_code error;
+  if (!data.path.empty()) json["file"] = shown_path(data.path);
+  const auto bytes = fs::file_size(data.path, error);
+  if (!data.path.empty() && !error) json["bytes"] = bytes;
+  if (!data.query.empty()) json["query_sha256"] = sha256_hex(data.query);
+  return json;
+}
+
+nlohmann::json options_json(const Study& study) {
+  static constexpr const char* missing[] = {"error", "drop", "nan"};
+  nlohmann::json json = {{"missing", missing[static_cast<std::size_t>(study.missing)]}};
+  if (study.memory > 0) json["memory"] = study.memory;
+  if (study.threads > 0) json["threads"] = study.threads;
+  return json;
+}
+
+// Names come from outside and need not be text.
+std::string dump(const nlohmann::json& json) {
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+nlohmann::json run_json(const RunReport& report, const CompiledProgram& program,
+                        const Study& study) {
+  nlohmann::json run = report_json(report);
+  run.erase("outputs");
+  run["program"] = shown_path(program.text.name);
+  if (!study.file.empty()) run["study"] = shown_path(study.file);
+  if (!study.simulation.empty()) run["simulation"] = study.simulation;
+  run["program_sha256"] = sha256_hex(program.text.text);
+  for (const auto& [name, text] : program.text.modules) run["modules"][name] = sha256_hex(text);
+  run["plan"] = program.hash;
+  run["versions"]["starfold"] = STARFOLD_VERSION;
+  const std::string duckdb = loaded_duckdb_version();
+  if (!duckdb.empty()) run["versions"]["duckdb"] = duckdb;
+  run["sizes"] = report.sizes;
+  run["columns"] = report.columns;
+  run["settings"] = nlohmann::json::object();
+  for (const auto& [name, value] : study.values) run["settings"][name] = tensor_json(value);
+  run["options"] = options_json(study);
+  for (std::size_t i = 0; i < study.clients.size() && i < run["clients"].size(); ++i)
+    run["clients"][i]["data"] = data_json(study.clients[i].data);
+  run["times"] = {{"compile", report.times.compile},
+                  {"load", report.times.load},
+                  {"clients", report.times.clients},
+                  {"server", report.times.server}};
+  return run;
+}
+
+// Whether results may go where something is already: an empty folder, or earlier results.
+bool replaceable(const fs::path& target) {
+  std::error_code error;
+  return fs::is_directory(target, error) &&
+         (fs::is_empty(target, error) || fs::exists(target / "run.json", error));
+}
+
+fs::path target_of(const std::string& folder) {
+  const fs::path path = fs::path(folder).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();  // results/ is results
+}
+
+fs::path aside_of(const fs::path& target) {
+  return target.string() + fmt::format(".partial-{}", getpid());
+}
+
+// Puts a folder into the place of another, or of none.
+void move_into_place(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  if (!fs::exists(to, error)) {
+    fs::rename(from, to);
+    return;
+  }
+  // Exchanged in one step, so that there is always one whole set of results.
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) != 0) {
+    fs::remove_all(to);
+    fs::rename(from, to);
+  }
+  fs::remove_all(from, error);
+}
+
 }  // namespace
 
 nlohmann::json number_json(double value) {
   if (std::isfinite(value)) return value;
-  return number_text(value);
+  return page::exact(value);
 }
 
 nlohmann::json report_json(const RunReport& report) {
@@ -107,65 +160,40 @@ nlohmann::json report_json(const RunReport& report) {
           {"clients", clients_json(report)},         {"seconds", report.seconds}};
 }
 
-std::string report_text(const RunReport& report, const CompiledProgram& program) {
-  std::string text;
-  for (const ir::Output& output : program.plan->program.outputs) {
-    const auto found = report.results.outputs.find(output.name);
-    if (found != report.results.outputs.end()) text += tensor_text(output.name, found->second);
-  }
-  for (const auto& [name, values] : report.results.traces) {
-    if (!values.empty())
-      text += fmt::format("trace {}: {} -> {} ({} values)\n", name, number_text(values.front()),
-                          number_text(values.back()), values.size());
-  }
-  std::string iterations;
-  for (const std::int64_t count : report.results.iterations)
-    iterations += fmt::format("{}{}", iterations.empty() ? "" : ", ", count);
-  std::int64_t records = 0;
-  std::uint64_t most = 0;
-  for (const ClientReport& client : report.clients) {
-    records += client.records;
-    most = std::max(most, client.bytes_sent);
-  }
-  text += fmt::format(
-      "\n{} {}{}, {} {} with {} records, at most {} bytes sent by a client, {:.3g} s\n",
-      report.rounds, report.rounds == 1 ? "round" : "rounds",
-      iterations.empty() ? "" : fmt::format(" ({} iterations)", iterations), report.clients.size(),
-      report.clients.size() == 1 ? "client" : "clients", records, most, report.seconds);
-  return text;
-}
-
-void write_results(const std::string& folder, const RunReport& report,
-                   const CompiledProgram& program) {
-  const fs::path target = fs::path(folder).lexically_normal();
+void check_results_folder(const std::string& folder) {
+  const fs::path target = target_of(folder);
   std::error_code error;
-  const bool exists = fs::exists(target, error);
-  if (exists && (!fs::is_directory(target, error) ||
-                 (!fs::is_empty(target, error) && !fs::exists(target / "run.json", error)))) {
+  if (fs::exists(fs::symlink_status(target, error)) && !replaceable(target)) {
     throw RunError(fmt::format(
         "{} exists and holds something other than earlier results; choose another folder", folder));
   }
-  const fs::path aside = target.string() + fmt::format(".partial-{}", getpid());
+  // A try is the only sure way to know, and better made before a long run than after it.
+  const fs::path aside = aside_of(target);
+  std::vector<fs::path> made = {aside};  // folders that are not there yet, the innermost first
+  while (made.back().has_parent_path() && !fs::exists(made.back().parent_path(), error))
+    made.push_back(made.back().parent_path());
+  fs::create_directories(aside, error);
+  const std::error_code failure = error;
+  for (const fs::path& folder_made : made) fs::remove(folder_made, error);
+  if (failure) throw RunError(fmt::format("{} cannot be written: {}", folder, failure.message()));
+}
+
+void write_results(const std::string& folder, const RunReport& report,
+                   const CompiledProgram& program, const Study& study) {
+  const fs::path target = target_of(folder);
+  const fs::path aside = aside_of(target);
+  std::error_code error;
   try {
     fs::create_directories(aside);
     write_file(aside / "outputs.json", outputs_json(report.results).dump(2) + "\n");
     for (const auto& [name, tensor] : report.results.outputs)
       write_file(aside / (name + ".npy"), format_npy(tensor));
-    nlohmann::json run = report_json(report);
-    run.erase("outputs");
-    run["program"] = program.text.name;
-    run["plan"] = program.hash;
-    run["version"] = STARFOLD_VERSION;
-    write_file(aside / "run.json", run.dump(2) + "\n");
+    write_file(aside / "run.json", dump(run_json(report, program, study)));
     write_file(aside / "report.html", report_html(report, program));
-    if (exists) fs::remove_all(target);
-    fs::rename(aside, target);
+    move_into_place(aside, target);
   } catch (const fs::filesystem_error& failure) {
     fs::remove_all(aside, error);
     throw RunError(fmt::format("{} cannot be written: {}", folder, failure.code().message()));
-  } catch (const RunError&) {
-    fs::remove_all(aside, error);
-    throw;
   }
 }
 

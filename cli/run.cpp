@@ -26,8 +26,22 @@ std::atomic<bool> stop_requested = false;
 // The first Ctrl-C ends the run after the current round; a second one ends the process at once.
 void on_interrupt(int) {
   stop_requested = true;
+  if (isatty(STDERR_FILENO) != 0) {
+    constexpr std::string_view words = "\nstopping after this round; Ctrl-C again stops at once\n";
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, words.data(), words.size());
+  }
   std::signal(SIGINT, SIG_DFL);
 }
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 // One line on a terminal, rewritten after every round; nothing where no one watches.
 class ProgressLine {
@@ -35,6 +49,12 @@ class ProgressLine {
   explicit ProgressLine(bool show) : show_(show) {}
   ~ProgressLine() {
     if (drawn_) fmt::print(stderr, "\r\033[K");
+  }
+  void say(const char* what) {
+    if (!show_) return;
+    drawn_ = true;
+    fmt::print(stderr, "\r\033[K{}", what);
+    std::fflush(stderr);
   }
   void operator()(const Progress& progress) {
     if (!show_ || progress.seconds - last_ < 0.05) return;
@@ -64,9 +84,9 @@ RunReport run_reference(const CompiledProgram& program, std::vector<Pack>& packs
       report.clients.push_back({client.name, client.records, 0, 0});
     clients.push_back(std::move(pack.records));
   }
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   report.results = evaluate_reference(program.compilation.program, clients, settings);
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = watch.seconds();
   return report;
 }
 
@@ -75,22 +95,27 @@ RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const
   const ir::Program& typed = program->compilation.program;
   const Settings settings = study_settings(study, typed);
   std::map<std::string, std::vector<std::string>> columns;
+  auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
+  line->say("reading data");
+  const Stopwatch loading;
   std::vector<Pack> packs = study.simulation.empty()
                                 ? pack_clients(typed, load_clients(study, typed, columns))
                                 : simulate_clients(study, typed, settings);
+  const double load_seconds = loading.seconds();
   if (arguments.reference) {
     RunReport report = run_reference(*program, packs, settings);
     report.columns = std::move(columns);
+    report.times.load = load_seconds;
     return report;
   }
   std::signal(SIGINT, on_interrupt);
-  auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
   RunOptions options;
   options.threads = study.threads;
   options.stop = &stop_requested;
   options.watch = [line](const Progress& progress) { (*line)(progress); };
   RunReport report = run_packs(program, std::move(packs), settings, options);
   report.columns = std::move(columns);
+  report.times.load = load_seconds;
   return report;
 }
 
@@ -98,14 +123,24 @@ int run(const Arguments& arguments) {
   std::shared_ptr<const CompiledProgram> program;
   try {
     const Study study = make_study(arguments);
+    const Stopwatch compiling;
     program = load_program(study.program, arguments.json);
+    const double compile_seconds = compiling.seconds();
     if (!program) return exit_usage;
     if (!program->plan) return exit_refused;
     check_study(study, program->compilation.program);
-    const RunReport report = run_study(program, study, arguments);
-    if (!study.out.empty()) write_results(study.out, report, *program);
-    fmt::print("{}",
-               arguments.json ? report_json(report).dump() + "\n" : report_text(report, *program));
+    if (!study.out.empty()) check_results_folder(study.out);
+    RunReport report = run_study(program, study, arguments);
+    report.times.compile = compile_seconds;
+    const std::string text =
+        arguments.json ? report_json(report).dump() + "\n" : report_text(report, *program);
+    try {
+      if (!study.out.empty()) write_results(study.out, report, *program, study);
+    } catch (const RunError&) {
+      if (!arguments.json) fmt::print("{}", text);  // what was computed is not lost
+      throw;
+    }
+    fmt::print("{}", text);
     return exit_done;
   } catch (const StudyError& error) {
     fmt::print(stderr, "error: {}\n", error.what());

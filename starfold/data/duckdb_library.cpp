@@ -3,11 +3,13 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "starfold/base/error.h"
+#include "starfold/data/table.h"
 
 namespace starfold {
 namespace {
@@ -46,6 +48,8 @@ void* open_library() {
       "../lib/starfold nor installed; tools/fetch-duckdb brings it");
 }
 
+std::atomic<const char*> loaded_version = nullptr;
+
 DuckdbFunctions load() {
   void* library = open_library();
   const auto find = [library](const char* name) {
@@ -67,8 +71,17 @@ DuckdbFunctions load() {
 }  // namespace
 
 const DuckdbFunctions& duckdb() {
-  static const DuckdbFunctions functions = load();
+  static const DuckdbFunctions functions = [] {
+    DuckdbFunctions all = load();
+    loaded_version = all.library_version();
+    return all;
+  }();
   return functions;
+}
+
+std::string loaded_duckdb_version() {
+  const char* version = loaded_version;
+  return version == nullptr ? "" : version;
 }
 
 std::string duckdb_folder() {

@@ -10,6 +10,7 @@ namespace starfold {
 
 // The functions that are used here. Their types are those of the header.
 #define STARFOLD_DUCKDB_FUNCTIONS(X) \
+  X(library_version)                 \
   X(create_config)                   \
   X(set_config)                      \
   X(destroy_config)                  \

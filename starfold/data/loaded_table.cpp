@@ -269,8 +269,14 @@ class WatchedCursor : public RecordCursor {
 std::unique_ptr<RecordCursor> LoadedTable::read(std::int64_t first, std::size_t block,
                                                 std::size_t stride) const {
   if (keep_) return std::make_unique<MemoryCursor>(*this, first, block, stride);
-  return std::make_unique<WatchedCursor>(*this, cursor({first, records_}, block, stride),
-                                         records_ - first, block);
+  // Records that are dropped have numbers too, so that where dropping is asked for all are read.
+  const RecordRange range = can_split() ? RecordRange{first, records_} : RecordRange{};
+  try {
+    return std::make_unique<WatchedCursor>(*this, cursor(range, block, stride), records_ - first,
+                                           block);
+  } catch (const RunError& error) {
+    throw RunError(fmt::format("client {}: {}", load_.client, error.what()));
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "starfold/base/error.h"
+#include "starfold/data/file.h"
 
 namespace starfold {
 namespace {
@@ -125,6 +126,7 @@ Tensor from_fortran(const Tensor& tensor) {
 }
 
 std::string read_file(const std::string& path) {
+  require_readable(path);
   std::ifstream in(path, std::ios::binary);
   if (!in) throw RunError(fmt::format("{} cannot be opened", path));
   std::ostringstream text;
@@ -175,7 +177,7 @@ Tensor parse_npy(std::string_view bytes, const std::string& what) {
 Tensor read_npy(const std::string& path) { return parse_npy(read_file(path), path); }
 
 std::map<std::string, Tensor> read_npz(const std::string& path) {
-  if (!std::ifstream(path)) throw RunError(fmt::format("{} cannot be opened", path));
+  require_readable(path);
   const std::unique_ptr<void, int (*)(void*)> archive(unzOpen64(path.c_str()), unzClose);
   if (!archive) throw RunError(fmt::format("{}: not an archive of NumPy arrays", path));
   std::map<std::string, Tensor> arrays;

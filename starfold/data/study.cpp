@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/npy.h"
@@ -337,6 +338,11 @@ void check_study(const Study& study, const ir::Program& program) {
         fmt::format("{}the program has no input or size {}{}", place(name), printable(name),
                     suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
   }
+  // Better now than when all data is read.
+  for (const auto& value : study.values) {
+    if (std::find(names.begin(), names.end(), value.first) == names.end())
+      throw RunError(fmt::format("the program has no shared input or size named {}", value.first));
+  }
   for (const ir::Input& input : program.inputs) {
     if (study.lines.count(input.name) == 0) continue;
     if (input.type.federated() && study.values.count(input.name) != 0) {
@@ -363,6 +369,13 @@ Settings study_settings(const Study& study, const ir::Program& program) {
       throw StudyError(fmt::format("the value of {}: a size is a positive integer", name));
     }
     settings.sizes[name] = static_cast<std::int64_t>(number);
+  }
+  for (const ir::Input& input : program.inputs) {
+    if (!input.type.federated() && input.fallback == ir::no_node &&
+        study.values.count(input.name) == 0 && study.bindings.count(input.name) == 0)
+      throw RunError(fmt::format(
+          "shared input {} has no value; give it with {}", input.name,
+          study.file.empty() ? fmt::format("--set {}=VALUE", input.name) : "[inputs] or --set"));
   }
   return settings;
 }

@@ -41,10 +41,11 @@ class StudyError : public std::runtime_error {
 // Reads a study. Relative paths in it are relative to `file`. StudyError when it is wrong.
 Study parse_study(std::string_view text, const std::string& file);
 
-// StudyError when the study gives a value or columns to what the program does not have.
+// StudyError or, for options, RunError when it gives a value or columns to what the program does not have.
 void check_study(const Study& study, const ir::Program& program);
 
-// The values as settings of a program; StudyError when a size is not a positive integer.
+// The values as settings of a program; StudyError when a size is not a positive integer, RunError when an input
+// needs a value and has none.
 Settings study_settings(const Study& study, const ir::Program& program);
 
 // "error", "drop", "nan"; "512MB", "2 GiB". StudyError otherwise.

@@ -1,18 +1,16 @@
 #include "starfold/data/table.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
+#include "starfold/data/file.h"
 #include "starfold/data/table_error.h"
 #include "starfold/data/table_format.h"
 
@@ -46,16 +44,6 @@ std::pair<std::string, std::string> split_table(const std::string& path) {
   std::error_code ignored;
   if (at == std::string::npos || at == 0 || fs::exists(path, ignored)) return {path, ""};
   return {path.substr(0, at), path.substr(at + 1)};
-}
-
-void require_readable(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) throw RunError(fmt::format("{} does not exist", path));
-  if (fs::is_directory(path, ignored))
-    throw RunError(fmt::format("{} is a folder, not a table", path));
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) throw RunError(fmt::format("{} cannot be opened: {}", path, std::strerror(errno)));
-  close(file);
 }
 
 bool is_sqlite(const std::string& path) {

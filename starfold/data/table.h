@@ -60,6 +60,9 @@ class Table {
   virtual std::optional<std::int64_t> known_records() const { return std::nullopt; }
 };
 
+// The version of the DuckDB that reads tables; empty when none was opened.
+std::string loaded_duckdb_version();
+
 // Whether files of this name are tables.
 bool is_table_path(const std::string& path);
 

@@ -45,11 +45,10 @@ std::string csv_line_error(const std::string& message, std::int64_t line,
   const auto column = number_after_last(message, "\nError when converting column \"c");
   if (column && *column < static_cast<std::int64_t>(columns.size())) {
     const ColumnInfo& info = columns[static_cast<std::size_t>(*column)];
-    return fmt::format("line {}: column {} holds something that is not a {}", line,
-                       printable(info.name),
-                       info.kind == ColumnKind::date ? info.type
-                       : info.type == "true/false"   ? "true or false"
-                                                     : "number");
+    return fmt::format("line {}: column {} holds something that is {}", line, printable(info.name),
+                       info.type == "true/false"       ? "neither true nor false"
+                       : info.kind == ColumnKind::date ? "not a " + info.type
+                                                       : "not a number");
   }
   if (contains(message, "Invalid unicode")) return fmt::format("line {} is not UTF-8 text", line);
   if (contains(message, "unterminated quote"))
@@ -117,6 +116,8 @@ RunError query_error(const std::string& message) {
     reason = reason.substr(0, reason.find(" Candidate"));
     return RunError(fmt::format("the query is wrong: {}", printable(reason)));
   }
+  if (contains(message, "Out of Memory"))
+    return RunError("the query needs more memory than it is given; raise --memory");
   const std::string where = "a file that the query reads";
   if (const auto line = number_after(message, "CSV Error on Line: ")) {
     return RunError(fmt::format("{}, {}", where, csv_line_error(message, *line, {})));

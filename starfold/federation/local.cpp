@@ -91,11 +91,14 @@ RunReport run_packs(const std::shared_ptr<const CompiledProgram>& program, std::
       answers[i] = nodes[i].handle(request);
       if (greeting) nodes[i].release_arrays();
     });
+    const double worked = since(round_start);
+    report.times.clients += worked;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       traffic[i].received += request.size();
       traffic[i].sent += answers[i].size();
     }
     for (std::size_t i = 0; i < nodes.size(); ++i) coordinator.absorb(i, answers[i]);
+    report.times.server += since(round_start) - worked;
     if (!greeting && options.watch) {
       options.watch({coordinator.rounds_run(), coordinator.iteration(), since(start),
                      since(round_start), &coordinator.results()});

@@ -36,11 +36,20 @@ struct ClientReport {
   std::uint64_t bytes_received = 0;
 };
 
+// Where the time of a run went, in seconds.
+struct RunTimes {
+  double compile = 0;  // the program; measured by who calls
+  double load = 0;     // opening and reading data; measured by who calls
+  double clients = 0;  // clients at work, in all rounds
+  double server = 0;   // merging and decoding
+};
+
 struct RunReport {
   Results results;
   std::int64_t rounds = 0;
   std::vector<ClientReport> clients;
   double seconds = 0;
+  RunTimes times;
   SizeValues sizes;                      // what the data and the settings made of the sizes
   std::vector<std::int64_t> round_runs;  // by round of the plan: how often it ran
   std::map<std::string, std::vector<std::string>>

@@ -239,38 +239,45 @@ Range padded(Range range, double share) {
 
 class HeatMap {
  public:
-  HeatMap(const Labels& rows, std::size_t size, std::span<const double> given,
-          std::optional<double> limit)
-      : rows_(rows), size_(size), given_(given), values_(drawable(given)) {
+  HeatMap(const Labels& rows, const Labels& columns, std::size_t size,
+          std::span<const double> given, std::optional<double> limit)
+      : rows_(rows), columns_(columns), size_(size), given_(given), values_(drawable(given)) {
     const std::optional<Range> range = finite_range(values_);
     if (!range) return;
     both_ = range->low < 0;
     full_ = limit ? *limit : std::max({std::abs(range->low), std::abs(range->high), 1e-290});
-    left_ = std::max(30.0, labels_width(rows) + (rows.empty() ? 0 : 36));
-    cell_ = std::clamp((width - left_ - 8) / static_cast<double>(size), 5.0, 54.0);
+    left_ = std::max(30.0, labels_width(rows) + 12);
+    // Names of columns stand aslant above them, and reach over the last one.
+    slant_ = columns_.empty() || size > most_named ? 0 : slope * labels_width(columns);
+    cell_ =
+        std::clamp((width - left_ - std::max(8.0, slant_)) / static_cast<double>(size), 5.0, 54.0);
+    top_ = std::max(24.0, slant_ + 14);
   }
 
   std::string draw(std::string_view label) const {
     if (full_ == 0) return "";
     const double side = cell_ * static_cast<double>(size_);
-    return open_svg(label, std::max(left_ + side + 8, 250.0), top + side + 44) + labels() +
-           cells() + legend(top + side + 14) + "</svg>\n";
+    return open_svg(label, std::max(left_ + side + std::max(8.0, slant_), 250.0),
+                    top_ + side + 44) +
+           labels() + cells() + legend(top_ + side + 14) + "</svg>\n";
   }
 
  private:
-  static constexpr double top = 24;
+  static constexpr double slope = 0.72;
+  static constexpr std::size_t most_named = 16;
 
-  // Rows by name and number, columns by number.
   std::string labels() const {
     std::string svg;
-    const std::size_t every = size_ <= 16 ? 1 : (size_ + 7) / 8;
+    const std::size_t every = size_ <= most_named ? 1 : (size_ + 7) / 8;
     for (std::size_t i = 0; i < size_; i += every) {
       const double centre = cell_ * (static_cast<double>(i) + 0.5);
-      const std::string number = std::to_string(i + 1);
-      const std::string name =
-          rows_.empty() ? number : shortened(row_label(rows_, i)) + "  " + number;
-      svg += text_at(left_ + centre, top - 8, "middle", number);
-      svg += text_at(left_ - 7, top + centre + 4, "end", name);
+      svg += text_at(left_ - 7, top_ + centre + 4, "end", shortened(row_label(rows_, i)));
+      if (slant_ == 0) {
+        svg += text_at(left_ + centre, top_ - 8, "middle", std::to_string(i + 1));
+      } else {
+        svg += fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-45)\">{}</text>\n",
+                           left_ + centre + 2, top_ - 7, escape(shortened(columns_[i])));
+      }
     }
     return svg;
   }
@@ -307,10 +314,10 @@ class HeatMap {
       const double value = values_[i];
       if (!std::isfinite(value)) continue;
       const double x = left_ + cell_ * static_cast<double>(i % size_);
-      const double y = top + cell_ * static_cast<double>(i / size_);
+      const double y = top_ + cell_ * static_cast<double>(i / size_);
       svg += swatch(x + 0.5, y + 0.5, cell_ - 1, cell_ - 1, value) +
              fmt::format("<title>{}, {}: {}</title></rect>\n", escape(row_label(rows_, i / size_)),
-                         escape(row_label(rows_, i % size_)), exact(given_[i]));
+                         escape(row_label(columns_, i % size_)), exact(given_[i]));
       if (!written.empty())
         svg += text_at(x + cell_ / 2, y + cell_ / 2 + 4, "middle strong", written[i]);
     }
@@ -331,12 +338,15 @@ class HeatMap {
   }
 
   const Labels& rows_;
+  const Labels& columns_;
   std::size_t size_;
   std::span<const double> given_;
   std::vector<double> values_;
   bool both_ = false;
   double full_ = 0;  // 0: nothing to draw
   double left_ = 0;
+  double top_ = 0;
+  double slant_ = 0;  // how far the last column's name reaches; 0: columns are numbered
   double cell_ = 0;
 };
 
@@ -417,37 +427,81 @@ std::string dot_chart(std::string_view label, const Labels& rows, std::span<cons
   return svg + "</svg>\n";
 }
 
-std::string bar_chart(std::string_view label, std::span<const double> given) {
-  constexpr double height = 230;
+namespace {
+
+// A bar from zero to its value, with the value above it where there is room.
+std::string bar(double left, double right, double value, const Scale& y, const std::string& title) {
+  const double top = std::min(y(value), y(0));
+  std::string svg = fmt::format(
+      "<rect class=\"bar\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+      "height=\"{:.1f}\"><title>{}</title></rect>\n",
+      left, top, std::max(1.0, right - left), std::abs(y(value) - y(0)), escape(title));
+  const std::string number = with_minus(fmt::format("{:.6g}", value));
+  if (7.5 * static_cast<double>(number.size()) < right - left + 6)
+    svg += text_at((left + right) / 2, top - 5, "middle strong", number);
+  return svg;
+}
+
+Scale bar_scale(const Range& range, double height) {
+  const Range domain{std::min(0.0, range.low), std::max(0.0, range.high)};
+  return {widened(domain), {height - margin_bottom, margin_top + 12}};
+}
+
+constexpr double bars_height = 230;
+
+// Their names below the bars, or numbers when one is too long.
+std::vector<Tick> bar_ticks(const Labels& names, std::size_t count, double slot) {
+  if (names.size() != count || labels_width(names) > slot) return index_ticks(count);
+  std::vector<Tick> ticks;
+  for (std::size_t i = 0; i < count; ++i)
+    ticks.push_back({static_cast<double>(i + 1), shortened(names[i])});
+  return ticks;
+}
+
+}  // namespace
+
+std::string bar_chart(std::string_view label, const Labels& names, std::span<const double> given) {
   const std::vector<double> values = drawable(given);
   const std::optional<Range> range = finite_range(values);
   if (!range) return "";
-  const Range domain{std::min(0.0, range->low), std::max(0.0, range->high)};
-  const double bottom = height - margin_bottom;
-  const Scale y{widened(domain), {bottom, margin_top + 12}};
+  const Scale y = bar_scale(*range, bars_height);
   const auto count = static_cast<double>(values.size());
   const Scale x{{0.5, count + 0.5}, {margin_left + 4, width - margin_right}};
   const double slot = x(2) - x(1);
-  const double bar = std::max(1.0, slot * (slot > 6 ? 0.78 : 1));
-  std::string svg = open_svg(label, width, height) + y_axis(y, linear_ticks(y.domain, 4));
+  const double half = slot * (slot > 6 ? 0.39 : 0.5);
+  std::string svg = open_svg(label, width, bars_height) + y_axis(y, linear_ticks(y.domain, 4));
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) continue;
     const double centre = x(static_cast<double>(i + 1));
-    const double top = std::min(y(values[i]), y(0));
-    svg += fmt::format(
-        "<rect class=\"bar\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-        "height=\"{:.1f}\"><title>{}: {}</title></rect>\n",
-        centre - bar / 2, top, bar, std::abs(y(values[i]) - y(0)), i + 1, exact(given[i]));
-    const std::string number = with_minus(fmt::format("{:.6g}", values[i]));
-    if (7.5 * static_cast<double>(number.size()) < slot)
-      svg += text_at(centre, top - 5, "middle strong", number);
+    svg += bar(centre - half, centre + half, values[i], y,
+               fmt::format("{}: {}", row_label(names, i), exact(given[i])));
   }
-  return svg + x_axis(x, index_ticks(values.size()), bottom, "") + "</svg>\n";
+  return svg + x_axis(x, bar_ticks(names, values.size(), slot), y.pixels.low, "") + "</svg>\n";
 }
 
-std::string heat_map(std::string_view label, const Labels& rows, std::size_t size,
-                     std::span<const double> values, std::optional<double> limit) {
-  return HeatMap(rows, size, values, limit).draw(label);
+std::string histogram(std::string_view label, std::span<const double> given,
+                      std::span<const double> edges) {
+  const std::vector<double> values = drawable(given);
+  const std::optional<Range> range = finite_range(values);
+  const std::vector<double> places = drawable(edges);
+  const std::optional<Range> along = finite_range(places);
+  const auto hidden = [](double place) { return std::isnan(place); };
+  if (!range || !along || std::any_of(places.begin(), places.end(), hidden)) return "";
+  const Scale y = bar_scale(*range, bars_height);
+  const Scale x{widened(*along), {margin_left + 4, width - margin_right - 8}};
+  std::string svg = open_svg(label, width, bars_height) + y_axis(y, linear_ticks(y.domain, 4));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    svg += bar(x(edges[i]) + 0.5, x(edges[i + 1]) - 0.5, values[i], y,
+               fmt::format("{} to {}: {}", exact(edges[i]), exact(edges[i + 1]), exact(given[i])));
+  }
+  return svg + x_axis(x, linear_ticks(x.domain, 5), y.pixels.low, "") + "</svg>\n";
+}
+
+std::string heat_map(std::string_view label, const Labels& rows, const Labels& columns,
+                     std::size_t size, std::span<const double> values,
+                     std::optional<double> limit) {
+  return HeatMap(rows, columns, size, values, limit).draw(label);
 }
 
 }  // namespace starfold::page

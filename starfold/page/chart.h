@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "starfold/page/labels.h"
+
 namespace starfold::page {
 
 struct Series {
@@ -18,19 +20,21 @@ struct Series {
 std::string line_chart(std::string_view label, std::string_view x_label,
                        const std::vector<Series>& series);
 
-// Names of rows, plain text; empty: 1, 2, 3, ...
-using Labels = std::vector<std::string>;
-
 // One row per value, with an interval where `lower` and `upper` are given (both of the same length).
 std::string dot_chart(std::string_view label, const Labels& rows, std::span<const double> values,
                       std::span<const double> lower = {}, std::span<const double> upper = {});
 
-// Bars that stand on zero.
-std::string bar_chart(std::string_view label, std::span<const double> values);
+// Bars that stand on zero, with their names below where there is room.
+std::string bar_chart(std::string_view label, const Labels& names, std::span<const double> values);
+
+// Bars between ascending edges, of which there is one more.
+std::string histogram(std::string_view label, std::span<const double> counts,
+                      std::span<const double> edges);
 
 // A square of coloured cells: warm above zero, cool below. `limit` is the value of the full colour;
 // without one it is the largest magnitude.
-std::string heat_map(std::string_view label, const Labels& rows, std::size_t size,
-                     std::span<const double> values, std::optional<double> limit = {});
+std::string heat_map(std::string_view label, const Labels& rows, const Labels& columns,
+                     std::size_t size, std::span<const double> values,
+                     std::optional<double> limit = {});
 
 }  // namespace starfold::page

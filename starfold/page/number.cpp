@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "starfold/page/html.h"
 
@@ -14,6 +15,12 @@ constexpr int digits = 6;
 constexpr double largest_whole = 1e15;
 
 bool whole(double value) { return std::abs(value) < largest_whole && value == std::floor(value); }
+
+// Whether so many decimals are all that a number has.
+bool exact_in(double value, int decimals) {
+  return !std::isfinite(value) ||
+         std::strtod(fmt::format("{:.{}f}", value, decimals).c_str(), nullptr) == value;
+}
 
 // With a true minus sign, unless nothing but zeros is left of the number.
 std::string with_minus(const std::string& text) {
@@ -58,6 +65,11 @@ NumberFormat format_for(std::span<const double> values, bool matrix) {
   int decimals = std::max(0, digits - before);
   // Three digits of the smallest should remain.
   while (decimals < 8 && smallest < 100 * std::pow(10.0, -decimals)) ++decimals;
+  // Fewer digits where they are all there are.
+  for (int fewer = 1; fewer < decimals; ++fewer) {
+    if (std::all_of(values.begin(), values.end(), [&](double v) { return exact_in(v, fewer); }))
+      return {NumberFormat::Style::fixed, fewer};
+  }
   if (smallest < 100 * std::pow(10.0, -decimals)) return {};
   return {NumberFormat::Style::fixed, decimals};
 }
@@ -73,6 +85,23 @@ std::string shown(double value, const NumberFormat& format) {
 }
 
 std::string shown(double value) { return shown(value, format_for({&value, 1})); }
+
+std::string plain(double value, const NumberFormat& format) {
+  if (!std::isfinite(value)) return exact(value);
+  std::string text = format.style == NumberFormat::Style::general
+                         ? fmt::format("{:.{}g}", value, digits)
+                         : fmt::format("{:.{}f}", value, format.decimals);
+  const bool zero = text.find_first_of("123456789") == std::string::npos;
+  if (zero && text.starts_with('-')) text.erase(0, 1);
+  return text;
+}
+
+std::string plain(double value) { return plain(value, format_for({&value, 1})); }
+
+std::string duration(double seconds) {
+  if (seconds < 0.001) return "under 1 ms";
+  return seconds < 1 ? fmt::format("{:.0f} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
+}
 
 std::string datum(double value, const NumberFormat& format, std::string_view name,
                   std::size_t index) {

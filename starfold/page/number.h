@@ -20,6 +20,12 @@ struct NumberFormat {
 NumberFormat format_for(std::span<const double> values, bool matrix = false);
 std::string shown(double value, const NumberFormat& format);
 std::string shown(double value);
+// The same as plain text, for a terminal.
+std::string plain(double value, const NumberFormat& format);
+std::string plain(double value);
+
+// "under 1 ms", "12 ms", "3.4 s".
+std::string duration(double seconds);
 
 // A rounded number that carries the exact one, and which entry of which output it is (row-major, from 0).
 std::string datum(double value, const NumberFormat& format, std::string_view name,

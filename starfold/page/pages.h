@@ -1,5 +1,5 @@
-// Pages for people: what a program would send, and what a run gave. Each is one HTML file that needs
-// neither network nor scripts.
+// For people: what a program would send, and what a run gave. Each page is one HTML file that needs neither
+// network nor scripts.
 #pragma once
 
 #include <string>
@@ -15,5 +15,8 @@ std::string explain_html(const Plan& plan, const SourceMap& sources, const std::
 
 // The report of a run: its results, how it converged, and what each client sent.
 std::string report_html(const RunReport& report, const CompiledProgram& program);
+
+// The same in short, for a terminal: outputs as tables, traces, what each client sent, where time went.
+std::string report_text(const RunReport& report, const CompiledProgram& program);
 
 }  // namespace starfold

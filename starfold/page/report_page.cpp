@@ -65,11 +65,7 @@ std::string figures(const RunReport& report, const Plan& plan) {
     html += tile("rounds", grouped(report.rounds)) +
             tile("sent by a client, at most", bytes_text(most));
   }
-  return html +
-         tile("time", report.seconds < 0.001 ? "under 1 ms"
-                      : report.seconds < 1   ? fmt::format("{:.0f} ms", report.seconds * 1e3)
-                                             : fmt::format("{:.3g} s", report.seconds)) +
-         "</dl>\n";
+  return html + tile("time", duration(whole_time(report))) + "</dl>\n";
 }
 
 std::string trace_html(const std::string& name, const std::vector<double>& values) {
@@ -198,20 +194,25 @@ PictureFacts facts_of(const RunReport& report) {
 
 std::string report_html(const RunReport& report, const CompiledProgram& program) {
   const Plan plan = readable(*program.plan);
+  const ir::Program& typed = program.compilation.program;
   const SourceMap& sources = program.compilation.sources;
   const std::string& path = program.text.name;
   Document document;
   document.kind = "report of a run";
   document.title = path.substr(path.find_last_of('/') + 1);
   document.lead = lead(report, plan) + figures(report, plan);
-  document.sections.push_back({"results", "Results",
-                               results_html(plan, sources, report.results.outputs,
-                                            axis_names(plan.program, report.columns))});
+  document.sections.push_back(
+      {"results", "Results",
+       results_html(typed, sources, report.results.outputs, axis_names(typed, report.columns))});
   const std::string progress = traces(report, plan);
   if (progress.find("<article") != std::string::npos)
     document.sections.push_back({"progress", "Progress", progress});
   document.sections.push_back({"sent", "What each client sent", sent(report, plan, sources)});
-  document.sections.push_back({"rounds", "How it ran", rounds_picture(plan, facts_of(report))});
+  const std::string parts = time_parts(report);
+  document.sections.push_back(
+      {"rounds", "How it ran",
+       (parts.empty() ? "" : fmt::format("<p class=\"note\">Time: {}.</p>\n", parts)) +
+           rounds_picture(plan, facts_of(report))});
   document.sections.push_back({"program", "The program",
                                "<p>Marked: the expressions that fold records, and so the only ones "
                                "from which something leaves a client.</p>\n" +

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <functional>
+#include <span>
 
 #include "starfold/page/chart.h"
 #include "starfold/page/html.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::size_t most_rows = 200;
 constexpr std::size_t most_columns = 30;
+constexpr std::size_t most_bars = 200;
 
 bool correlation_like(const Tensor& value) {
   const auto n = static_cast<std::size_t>(value.shape[0]);
@@ -29,11 +31,6 @@ bool correlation_like(const Tensor& value) {
     if (std::abs(value.data[r * n + r] - 1) > 1e-9) return false;  // nan: a column without variance
   }
   return true;
-}
-
-const Tensor* find(const Outputs& outputs, const std::string& name, const Shape& shape) {
-  const auto found = outputs.find(name);
-  return found != outputs.end() && found->second.shape == shape ? &found->second : nullptr;
 }
 
 std::string shape_text(const Tensor& value) {
@@ -51,24 +48,6 @@ std::string left_out(std::size_t shown, std::size_t all, const char* what) {
       grouped(static_cast<std::int64_t>(all)), what);
 }
 
-// An output with what is known about it.
-struct Entry {
-  std::string name;
-  const Tensor& value;
-  Labels rows;     // names of its last axis but one, or of a vector's only axis
-  Labels columns;  // of a matrix's last axis
-  std::optional<Interval> interval;
-};
-
-// The names along an axis, when they are known and as many as its extent.
-Labels labels_for(const Dim& dim, std::int64_t extent, const AxisNames& axes) {
-  const auto variable = dim.size.as_variable();
-  const auto found = variable ? axes.find(*variable) : axes.end();
-  const bool fits =
-      found != axes.end() && static_cast<std::int64_t>(found->second.size()) == extent;
-  return fits ? found->second : Labels();
-}
-
 std::string index_html(const Labels& labels, std::size_t i) {
   return fmt::format("<span class=\"index\">{}</span>",
                      i < labels.size() ? escape(labels[i]) : std::to_string(i + 1));
@@ -81,8 +60,23 @@ struct Column {
   const Tensor* value = nullptr;
 };
 
-std::string vectors_table(const Entry& entry, const std::vector<Column>& columns) {
-  const std::size_t all = columns.front().value->data.size();
+std::vector<Column> columns_of(const Group& group) {
+  std::vector<Column> columns;
+  const Interval* interval = nullptr;
+  for (const Entry& entry : group) {
+    columns.push_back({code(entry.name), entry.name, entry.value});
+    if (entry.interval) interval = &*entry.interval;
+    if (!entry.companion || interval == nullptr || interval->from.size() != 1) continue;
+    columns.push_back({"lower", "", &interval->lower});
+    columns.push_back({"upper", "", &interval->upper});
+  }
+  return columns;
+}
+
+std::string vectors_table(const Group& group) {
+  const std::vector<Column> columns = columns_of(group);
+  const Entry& first = group.front();
+  const std::size_t all = first.value->data.size();
   const std::size_t rows = std::min(all, most_rows);
   std::vector<Cell> head = {{"", true}};
   std::vector<NumberFormat> formats;
@@ -92,7 +86,7 @@ std::string vectors_table(const Entry& entry, const std::vector<Column>& columns
   }
   std::vector<std::vector<Cell>> body;
   for (std::size_t i = 0; i < rows; ++i) {
-    std::vector<Cell> row = {{index_html(entry.rows, i), entry.rows.empty()}};
+    std::vector<Cell> row = {{index_html(first.rows, i), first.rows.empty()}};
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const double value = columns[c].value->data[i];
       row.push_back({columns[c].name.empty() ? shown(value, formats[c])
@@ -101,13 +95,19 @@ std::string vectors_table(const Entry& entry, const std::vector<Column>& columns
     }
     body.push_back(std::move(row));
   }
-  return table(entry.name, head, body) + left_out(rows, all, "rows");
+  std::string html = table(first.name, head, body) + left_out(rows, all, "rows");
+  for (const Entry& entry : group) {
+    if (entry.interval && entry.interval->from.size() == 1)
+      html += fmt::format("<p class=\"note\">From lower to upper: {} \u00b1 1.96 {}.</p>",
+                          code(entry.name), code(entry.interval->from.front()));
+  }
+  return html;
 }
 
 // Rows and columns `begin` onwards of a tensor's data.
 std::string matrix_table(const Entry& entry, std::size_t begin, std::size_t rows,
                          std::size_t columns) {
-  const Tensor& value = entry.value;
+  const Tensor& value = *entry.value;
   const std::size_t shown_rows = std::min(rows, most_rows);
   const std::size_t shown_columns = std::min(columns, most_columns);
   const NumberFormat format = format_for({value.data.data() + begin, rows * columns}, true);
@@ -128,7 +128,7 @@ std::string matrix_table(const Entry& entry, std::size_t begin, std::size_t rows
 }
 
 std::string table_of(const Entry& entry) {
-  const Tensor& value = entry.value;
+  const Tensor& value = *entry.value;
   if (value.data.empty()) return "<p class=\"note\">empty</p>\n";
   const auto columns = static_cast<std::size_t>(value.shape.back());
   const auto rows = static_cast<std::size_t>(value.shape[value.rank() - 2]);
@@ -148,42 +148,92 @@ std::string figure(const std::string& svg, const std::string& caption) {
              : fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", svg, caption);
 }
 
-std::string picture(const Entry& entry) {
+// Dots with intervals. An intercept is on another scale than what it stands beside: the table has it.
+std::string intervals(const Entry& entry) {
+  const bool skip =
+      entry.rows.size() > 2 && entry.rows.front() == intercept && entry.value->data.size() > 2;
+  const auto tail = [&](const std::vector<double>& values) {
+    return std::span(values).subspan(skip ? 1 : 0);
+  };
+  const Labels rows(entry.rows.begin() + (skip ? 1 : 0), entry.rows.end());
+  return figure(dot_chart(entry.name, rows, tail(entry.value->data),
+                          tail(entry.interval->lower.data), tail(entry.interval->upper.data)),
+                skip ? "Each entry with its interval; the intercept is in the table."
+                     : "Each entry with its interval.");
+}
+
+// The edges of the bins that an output counts, when there are such.
+const Tensor* edges_of(const Outputs& outputs, const Entry& entry) {
+  for (const std::string& name : {entry.name + "_edges", std::string("edges")}) {
+    const auto found = outputs.find(name);
+    if (found == outputs.end() || found->second.rank() != 1) continue;
+    const std::vector<double>& edges = found->second.data;
+    if (edges.size() != entry.value->data.size() + 1) continue;
+    const auto finite = [](double v) { return std::isfinite(v); };
+    if (std::all_of(edges.begin(), edges.end(), finite) &&
+        std::is_sorted(edges.begin(), edges.end(), std::less_equal<>()))
+      return &found->second;
+  }
+  return nullptr;
+}
+
+// Whether the histogram of another output shows these numbers along its axis.
+bool is_edges(const Group& group, const std::vector<Group>& all, const Outputs& outputs) {
+  for (const Group& other : all) {
+    for (const Entry& entry : other) {
+      if (picture_for(*entry.value, false) == PictureKind::bars &&
+          edges_of(outputs, entry) == group.front().value)
+        return true;
+    }
+  }
+  return false;
+}
+
+std::string bars(const Entry& entry, const Outputs& outputs) {
+  if (const Tensor* edges = edges_of(outputs, entry))
+    return figure(histogram(entry.name, entry.value->data, edges->data), "Counts between edges.");
+  return figure(bar_chart(entry.name, entry.rows, entry.value->data), "One bar per entry.");
+}
+
+std::string curves(const Entry& entry) {
+  const auto columns = static_cast<std::size_t>(entry.value->shape[1]);
+  std::vector<Series> series(columns);
+  for (std::size_t i = 0; i < entry.value->data.size(); ++i)
+    series[i % columns].values.push_back(entry.value->data[i]);
+  std::string keys;
+  for (std::size_t c = 0; c < columns; ++c)
+    keys += fmt::format(
+        "<span class=\"key s{}\">{}</span> ", c % 6,
+        c < entry.columns.size() ? escape(entry.columns[c]) : fmt::format("column {}", c + 1));
+  return figure(line_chart(entry.name, "row", series), keys);
+}
+
+// `alone`: no other vector is in the same table.
+std::string picture(const Entry& entry, const Outputs& outputs, bool alone) {
   const std::string& name = entry.name;
-  const Tensor& value = entry.value;
+  const Tensor& value = *entry.value;
   const std::vector<double>& data = value.data;
+  const auto side = value.rank() == 2 ? static_cast<std::size_t>(value.shape[0]) : 0;
   switch (picture_for(value, entry.interval.has_value())) {
     case PictureKind::none:
       return "";
     case PictureKind::dots:
-      if (entry.interval)
-        return figure(dot_chart(name, entry.rows, data, entry.interval->lower.data,
-                                entry.interval->upper.data),
-                      "Each entry with its interval.");
-      return figure(dot_chart(name, entry.rows, data), "One dot per entry.");
+      if (entry.interval) return intervals(entry);
+      return alone ? figure(dot_chart(name, entry.rows, data), "One dot per entry.") : "";
     case PictureKind::bars:
-      return figure(bar_chart(name, data), "One bar per entry.");
+      return bars(entry, outputs);
     case PictureKind::scree:
       return figure(line_chart(name, "entry", {{name, data}}),
                     "The entries in order, from the largest.");
     case PictureKind::curve:
       return figure(line_chart(name, "entry", {{name, data}}), "The entries in order.");
-    case PictureKind::curves: {
-      const auto columns = static_cast<std::size_t>(value.shape[1]);
-      std::vector<Series> series(columns);
-      for (std::size_t i = 0; i < data.size(); ++i) series[i % columns].values.push_back(data[i]);
-      std::string keys;
-      for (std::size_t c = 0; c < columns; ++c)
-        keys += fmt::format(
-            "<span class=\"key s{}\">{}</span> ", c % 6,
-            c < entry.columns.size() ? escape(entry.columns[c]) : fmt::format("column {}", c + 1));
-      return figure(line_chart(name, "row", series), keys);
-    }
+    case PictureKind::curves:
+      return curves(entry);
     case PictureKind::heat_map:
-      return figure(heat_map(name, entry.rows, static_cast<std::size_t>(value.shape[0]), data),
+      return figure(heat_map(name, entry.rows, entry.columns, side, data),
                     "Warm above zero, cool below.");
     case PictureKind::correlation:
-      return figure(heat_map(name, entry.rows, static_cast<std::size_t>(value.shape[0]), data, 1.0),
+      return figure(heat_map(name, entry.rows, entry.columns, side, data, 1.0),
                     "Warm: together; cool: opposed.");
   }
   return "";
@@ -191,7 +241,7 @@ std::string picture(const Entry& entry) {
 
 std::string scalar_tile(const Entry& entry, const Outputs& outputs) {
   const std::string& name = entry.name;
-  const Tensor& value = entry.value;
+  const Tensor& value = *entry.value;
   const std::optional<Interval>& interval = entry.interval;
   std::string html =
       fmt::format("<div data-output=\"{}\"><dt><code>{}</code></dt><dd>{}</dd>", escape(name),
@@ -218,50 +268,42 @@ std::string numbers(const std::string& html, const Tensor& value) {
          (open ? html : "<details><summary>Numbers</summary>" + html + "</details>") + "</div>";
 }
 
-std::string result(const Entry& entry, const Outputs& outputs) {
-  const std::string& name = entry.name;
-  const Tensor& value = entry.value;
-  const std::optional<Interval>& interval = entry.interval;
-  const std::string html = picture(entry);
-  if (value.rank() != 1) return html + numbers(table_of(entry), value);
-  std::vector<Column> columns = {{code(name), name, &value}};
-  if (interval) {
-    for (const std::string& companion : interval->from)
-      columns.push_back({code(companion), companion, &outputs.at(companion)});
-    if (interval->from.size() == 1) {
-      columns.push_back({"lower", "", &interval->lower});
-      columns.push_back({"upper", "", &interval->upper});
-    }
+std::string pictures(const Group& group, const Outputs& outputs) {
+  const auto shown = std::count_if(group.begin(), group.end(),
+                                   [](const Entry& entry) { return !entry.companion; });
+  std::string html;
+  for (const Entry& entry : group) {
+    if (!entry.companion) html += picture(entry, outputs, shown == 1);
   }
-  std::string rows = vectors_table(entry, columns);
-  if (interval && interval->from.size() == 1)
-    rows += fmt::format("<p class=\"note\">From lower to upper: {} \u00b1 1.96 {}.</p>", code(name),
-                        code(interval->from.front()));
-  return html + numbers(rows, value);
+  return html;
+}
+
+// "beta", "beta, z and p_value", each with its line.
+std::string heading(const Group& group, const SourceMap& sources) {
+  std::vector<std::string> names;
+  std::vector<std::string> lines;
+  for (const Entry& entry : group) {
+    if (entry.companion) continue;
+    names.push_back(code(entry.name));
+    lines.push_back(line_link(sources, entry.span));
+  }
+  const Entry& first = group.front();
+  return fmt::format("<h3>{} {} <span class=\"often\">{}{}, {} {}</span></h3>\n", listed(names),
+                     type_tag(first.type), shape_text(*first.value),
+                     names.size() > 1 ? " each" : "", lines.size() > 1 ? "lines" : "line",
+                     listed(lines));
+}
+
+// Numbers that follow each other share a row.
+std::string tiles(const Group& group, const Outputs& outputs) {
+  std::string html = "<dl class=\"tiles\">\n";
+  for (const Entry& entry : group) {
+    if (!entry.companion) html += scalar_tile(entry, outputs);
+  }
+  return html + "</dl>\n";
 }
 
 }  // namespace
-
-std::optional<Interval> interval_of(const Outputs& outputs, const std::string& name) {
-  const auto own = outputs.find(name);
-  if (own == outputs.end() || own->second.rank() > 1) return std::nullopt;
-  const Shape& shape = own->second.shape;
-  const Tensor* lower = find(outputs, name + "_lower", shape);
-  const Tensor* upper = find(outputs, name + "_upper", shape);
-  if (lower != nullptr && upper != nullptr)
-    return Interval{*lower, *upper, {name + "_lower", name + "_upper"}};
-  for (const std::string& candidate : {name + "_se", "se_" + name}) {
-    const Tensor* se = find(outputs, candidate, shape);
-    if (se == nullptr) continue;
-    Interval interval{own->second, own->second, {candidate}};
-    for (std::size_t i = 0; i < se->data.size(); ++i) {
-      interval.lower.data[i] -= 1.96 * se->data[i];
-      interval.upper.data[i] += 1.96 * se->data[i];
-    }
-    return interval;
-  }
-  return std::nullopt;
-}
 
 PictureKind picture_for(const Tensor& value, bool interval) {
   const std::vector<double>& data = value.data;
@@ -276,63 +318,31 @@ PictureKind picture_for(const Tensor& value, bool interval) {
   const bool never_negative =
       std::all_of(data.begin(), data.end(), [](double v) { return v >= 0 && std::isfinite(v); });
   if (data.size() >= 3 && never_negative) {
-    if (std::all_of(data.begin(), data.end(), [](double v) { return v == std::floor(v); }))
+    if (data.size() <= most_bars &&
+        std::all_of(data.begin(), data.end(), [](double v) { return v == std::floor(v); }))
       return PictureKind::bars;
     if (std::is_sorted(data.begin(), data.end(), std::greater<>())) return PictureKind::scree;
   }
   return data.size() > 40 ? PictureKind::curve : PictureKind::dots;
 }
 
-AxisNames axis_names(const ir::Program& program,
-                     const std::map<std::string, std::vector<std::string>>& columns) {
-  AxisNames names;
-  std::set<std::string> disputed;
-  for (const ir::Input& input : program.inputs) {
-    const auto own = columns.find(input.name);
-    if (own == columns.end() || input.type.rank() != 2 || !input.type.federated()) continue;
-    const auto variable = input.type.dims[1 - *input.type.record_axis()].size.as_variable();
-    if (!variable) continue;
-    const auto [known, fresh] = names.emplace(*variable, own->second);
-    if (!fresh && known->second != own->second) disputed.insert(known->first);
-  }
-  for (const std::string& size : disputed) names.erase(size);
-  return names;
-}
-
-std::string results_html(const Plan& plan, const SourceMap& sources, const Outputs& outputs,
-                         const AxisNames& axes) {
-  std::set<std::string> companions;
-  for (const auto& [name, value] : outputs) {
-    if (const std::optional<Interval> interval = interval_of(outputs, name))
-      companions.insert(interval->from.begin(), interval->from.end());
-  }
+std::string results_html(const ir::Program& program, const SourceMap& sources,
+                         const Outputs& outputs, const AxisNames& axes) {
   std::string html;
-  bool tiles = false;
-  for (const ir::Output& output : plan.program.outputs) {
-    const auto found = outputs.find(output.name);
-    if (found == outputs.end() || companions.count(output.name) != 0) continue;
-    const Type& type = plan.program.graph[output.node].type();
-    Entry entry{output.name, found->second, {}, {}, interval_of(outputs, output.name)};
-    const std::size_t rank = entry.value.rank();
-    const std::size_t row_axis = rank == 1 ? 0 : rank - 2;
-    if (rank > 0) entry.rows = labels_for(type.dims[row_axis], entry.value.shape[row_axis], axes);
-    if (rank > 1) entry.columns = labels_for(type.dims[rank - 1], entry.value.shape.back(), axes);
-    if (rank == 0) {
-      // Numbers that follow each other share a row.
-      html += tiles ? "" : "<dl class=\"tiles\">\n";
-      tiles = true;
-      html += scalar_tile(entry, outputs);
+  const std::vector<Group> groups = groups_of(program, outputs, axes);
+  for (const Group& group : groups) {
+    const Entry& first = group.front();
+    if (first.value->rank() == 0) {
+      html += tiles(group, outputs);
       continue;
     }
-    html += tiles ? "</dl>\n" : "";
-    tiles = false;
     html += fmt::format(
-        "<article class=\"result\" data-output=\"{}\"><h3>{} {} <span class=\"often\">{}, line "
-        "{}</span></h3>\n<div class=\"pair\">{}</div></article>\n",
-        escape(output.name), code(output.name), type_tag(type), shape_text(entry.value),
-        line_link(sources, output.span), result(entry, outputs));
+        "<article class=\"result\" data-output=\"{}\">{}<div class=\"pair\">{}{}</div></article>\n",
+        escape(first.name), heading(group, sources),
+        is_edges(group, groups, outputs) ? "" : pictures(group, outputs),
+        numbers(first.value->rank() == 1 ? vectors_table(group) : table_of(first), *first.value));
   }
-  return html + (tiles ? "</dl>\n" : "");
+  return html;
 }
 
 }  // namespace starfold::page

@@ -181,13 +181,15 @@ summary { cursor: pointer; color: var(--link); font-size: .92rem; width: fit-con
 .result { padding: 1.1rem 0 .3rem; border-top: 1px solid var(--line); }
 h2 + .result { padding-top: 0; border-top: 0; }
 .result h3 { margin: 0 0 .6rem; }
-.pair { display: flex; flex-wrap: wrap; gap: .8rem 2.5rem; align-items: flex-start; }
-figure { margin: 0 0 .6rem; flex: 0 1 25rem; min-width: min(100%, 16rem); }
+.pair { display: flex; flex-wrap: wrap; gap: .8rem 2rem; align-items: flex-start; }
+figure { margin: 0 0 .6rem; flex: 1 1 20rem; max-width: 25rem; min-width: min(100%, 16rem); }
 figcaption, .note { color: var(--muted); font-size: .85rem; margin: .2rem 0 .6rem; }
 .numbers { flex: 0 1 auto; min-width: 0; max-width: 100%; }
 .numbers .scroll { max-height: 26rem; overflow-y: auto; }
 .numbers td, .numbers th { padding-top: .22rem; padding-bottom: .22rem; }
 .numbers thead th { position: sticky; top: 0; background: var(--paper); }
+.numbers td:first-child { position: sticky; left: 0; background: var(--paper); }
+data sup { line-height: 0; }
 .index { color: var(--muted); font-size: .85em; }
 .traces { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem 2rem; }
 .trace h3 { margin: 0 0 .4rem; }

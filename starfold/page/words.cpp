@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "starfold/page/html.h"
+#include "starfold/page/number.h"
 
 namespace starfold::page {
 namespace {
@@ -108,6 +109,23 @@ std::string size_meaning(const ir::Program& program, const ir::SizeVariable& siz
     }
   }
   return "a number that the data fixes";
+}
+
+double whole_time(const RunReport& report) {
+  return report.times.compile + report.times.load + report.seconds;
+}
+
+std::string time_parts(const RunReport& report) {
+  const RunTimes& times = report.times;
+  std::string parts;
+  for (const auto& [name, seconds] : {std::pair("compiling", times.compile),
+                                      {"reading data", times.load},
+                                      {"clients", times.clients},
+                                      {"server", times.server}}) {
+    if (seconds >= 0.001)
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, duration(seconds));
+  }
+  return parts;
 }
 
 }  // namespace starfold::page

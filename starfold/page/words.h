@@ -1,10 +1,11 @@
-// A plan in plain words. All results are HTML.
+// A plan and its run in plain words. All results are HTML.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "starfold/federation/local.h"
 #include "starfold/plan/plan.h"
 
 namespace starfold::page {
@@ -31,5 +32,10 @@ std::string how_often(const Plan& plan, const Place& place);
 std::string listed_some(const std::vector<std::string>& items, std::size_t most = 6);
 // What a size variable stands for: "the number of columns of x".
 std::string size_meaning(const ir::Program& program, const ir::SizeVariable& size);
+
+// How long a run took, with compiling and reading data where that was measured; and the parts that took more
+// than a millisecond: "reading data 5 ms, clients 6 ms".
+double whole_time(const RunReport& report);
+std::string time_parts(const RunReport& report);
 
 }  // namespace starfold::page

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
-#include <openssl/sha.h>
 
+#include "starfold/base/hash.h"
 #include "starfold/plan/plan.h"
 
 namespace starfold {
@@ -41,14 +41,7 @@ std::string print(const Plan& plan) {
   return text;
 }
 
-std::string plan_hash(const Plan& plan) {
-  const std::string text = print(plan);
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
-  std::string hex;
-  for (const unsigned char byte : digest) hex += fmt::format("{:02x}", byte);
-  return hex;
-}
+std::string plan_hash(const Plan& plan) { return sha256_hex(print(plan)); }
 
 std::string describe(const Plan& plan, ir::NodeId id) {
   const auto name = plan.program.names.find(id);

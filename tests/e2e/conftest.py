@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import subprocess
+import tempfile
 
 import numpy as np
 import pytest
@@ -31,6 +32,26 @@ def starfold():
                            timeout=timeout, input=input))
 
     return run
+
+
+@pytest.fixture
+def plain_user():
+    """(a folder, run): run is the command as a user to whom permissions apply; the folder is within that user's reach."""
+
+    def run(*arguments):
+        # Root may do everything, so nobody runs it.
+        other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        return Result(subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd="/", timeout=60, **other))
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        try:
+            run("--version")
+        except PermissionError:
+            pytest.skip("the command is out of reach for other users")
+        yield folder, run
+        folder.chmod(0o755)
 
 
 @pytest.fixture

@@ -304,3 +304,93 @@ def test_entries_are_called_like_the_columns(starfold, open_page, tmp_path):
     assert page.locator("[data-output=c] thead th").all_inner_texts() == ["", "age", "bmi", "<i>"]
     assert "bmi" in page.locator("[data-output=m] svg text").all_text_contents()
     check_looks(page)
+
+
+def table_text(page, name):
+    """The table of an output: its head and its rows."""
+    article = page.locator(f"article[data-output={name}] table").first
+    return (article.locator("thead th").all_inner_texts(),
+            article.locator("tbody tr").evaluate_all("all => all.map(r => [...r.cells].map(c => c.innerText.trim()))"))
+
+
+@pytest.fixture
+def table_report(starfold, open_page, tmp_path):
+    """The report of a program over two clients' tables."""
+    random = np.random.default_rng(11)
+    for client in ("north", "south"):
+        age, bmi = random.integers(20, 90, 400), random.normal(26, 4, 400)
+        died = random.random(400) < 1 / (1 + np.exp(-(age - 60) / 20))
+        rows = "".join(f"{a},{b:.2f},{'fm'[i % 2]},{int(d)}\n" for i, (a, b, d) in enumerate(zip(age, bmi, died)))
+        (tmp_path / f"{client}.csv").write_text("age,bmi,sex,died\n" + rows)
+
+    def run(program, inputs, more=""):
+        (tmp_path / "study.toml").write_text(
+            f'program = "{program}"\n[inputs]\n{inputs}\n[categorical.sex]\nlevels = ["f", "m"]\n{more}'
+            '[[client]]\nname = "north"\ndata = "north.csv"\n[[client]]\nname = "south"\ndata = "south.csv"\n')
+        result = starfold("run", tmp_path / "study.toml", "--out", tmp_path / "out")
+        assert result.code == 0, result.err
+        return open_page(tmp_path / "out/report.html")
+
+    return run
+
+
+def test_report_of_a_regression(table_report, tmp_path):
+    """One table of coefficients, with names; the plot leaves the intercept to it; the time is there."""
+    page = table_report("logistic", 'x = ["age", "bmi", "sex"]\ny = "died"')
+    head, rows = table_text(page, "beta")
+    assert head == ["", "beta", "beta_se", "lower", "upper", "z", "p_value"]
+    assert [row[0] for row in rows] == ["(intercept)", "age", "bmi", "sex=m"]
+    assert page.locator("[data-output=z], [data-output=p_value]").count() == 0  # in the same table
+    plot = page.locator("[data-output=beta] svg")
+    assert plot.locator("path.interval").count() == 3 and "(intercept)" not in plot.locator("text").all_text_contents()
+    # Whiskers end where the interval does: places along the axis are linear in the numbers of the table.
+    beta = json.loads((tmp_path / "out/outputs.json").read_text())
+    low = [b - 1.96 * s for b, s in zip(beta["beta"]["data"], beta["beta_se"]["data"])][1:]
+    high = [b + 1.96 * s for b, s in zip(beta["beta"]["data"], beta["beta_se"]["data"])][1:]
+    drawn = plot.locator("path.interval").evaluate_all("all => all.map(p => p.getAttribute('d').match(/[\\d.]+/g).map(Number))")
+    dots = plot.locator("circle").evaluate_all("all => all.map(c => Number(c.getAttribute('cx')))")
+    slope, origin = np.polyfit(beta["beta"]["data"][1:], dots, 1)
+    for (x1, _, x2, _), a, b in zip(drawn, low, high):
+        assert abs(origin + slope * a - x1) < 0.5 and abs(origin + slope * b - x2) < 0.5
+    assert page.locator("[data-trace=deviance] svg path.curve").count() == 1
+    assert "reading data" in page.locator("#rounds").inner_text()
+    check_all_looks(page)
+
+
+def test_report_of_correlations(table_report, tmp_path):
+    page = table_report("correlation", 'x = ["age", "bmi", "sex", "died"]')
+    names = ["age", "bmi", "sex=m", "died"]
+    texts = page.locator("[data-output=correlation] svg text").all_text_contents()
+    assert [texts.count(name) for name in names] == [2] * 4  # beside the rows and above the columns
+    cells = page.locator("[data-output=correlation] svg rect title").all_text_contents()
+    data = json.loads((tmp_path / "out/outputs.json").read_text())["correlation"]["data"]
+    assert [(c.split(": ")[0], float(c.split(": ")[1])) for c in cells] == [
+        (f"{a}, {b}", data[4 * i + j]) for i, a in enumerate(names) for j, b in enumerate(names)]
+    check_all_looks(page)
+
+
+def test_report_of_components(table_report):
+    """Variances are a scree plot by number; directions have names along one axis only."""
+    page = table_report("pca", 'x = ["age", "bmi", "sex"]')
+    assert [row[0] for row in table_text(page, "variances")[1]] == ["1", "2", "3"]
+    head, rows = table_text(page, "directions")
+    assert head == ["", "1", "2", "3"] and [row[0] for row in rows] == ["age", "bmi", "sex=m"]
+    heights = page.locator("[data-output=variances] svg circle").evaluate_all("all => all.map(c => Number(c.getAttribute('cy')))")
+    assert len(heights) == 3 and heights == sorted(heights)  # from the largest, at the top
+    check_all_looks(page)
+
+
+def test_report_of_a_histogram(starfold, federation, open_page, tmp_path):
+    (tmp_path / "h.fold").write_text("size bins = 4\ninput x : [*]\nlet edges = [0, 1, 2, 4, 8]\n"
+                                     "output counts = sum[*](x[:, new] >= edges[1:4] and x[:, new] < edges[2:5])\noutput edges\n")
+    data = federation({"a": {"x": [0.5, 0.5, 1.5, 3, 3, 3]}, "b": {"x": [5.0, 7]}})
+    assert starfold("run", tmp_path / "h.fold", *data, "--out", tmp_path / "out").code == 0
+    page = open_page(tmp_path / "out/report.html")
+    bars = page.locator("[data-output=counts] svg rect.bar").evaluate_all(
+        "all => all.map(r => ['x', 'width', 'height'].map(a => Number(r.getAttribute(a))))")
+    heights, widths = [b[2] for b in bars], [b[1] + 1 for b in bars]
+    np.testing.assert_allclose(np.array(heights) / heights[1], [2, 1, 3, 2], rtol=0.02)
+    np.testing.assert_allclose(np.array(widths) / widths[0], [1, 1, 2, 4], rtol=0.02)
+    assert page.locator("[data-output=counts] svg rect title").all_text_contents() == ["0 to 1: 2", "1 to 2: 1", "2 to 4: 3", "4 to 8: 2"]
+    assert page.locator("[data-output=edges] svg").count() == 0  # they are the axis above
+    check_all_looks(page)

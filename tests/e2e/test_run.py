@@ -1,7 +1,9 @@
 """`starfold run`: settings, output formats, and everything that can go wrong with data."""
+import hashlib
 import json
 import os
 import pty
+import resource
 import signal
 import subprocess
 import time
@@ -192,6 +194,88 @@ def test_out_is_whole_or_nothing(starfold, federation, program, tmp_path):
     assert not list(tmp_path.glob("*.partial*"))
 
 
+def limited(command, cwd, **changes):
+    """Runs a command with limits that the test sets in the new process."""
+    return subprocess.run([COMMAND, *map(str, command)], capture_output=True, text=True, cwd=cwd, timeout=60, **changes)
+
+
+def test_a_full_disk_loses_nothing(starfold, federation, program, tmp_path):
+    """Files may not grow beyond 2000 bytes: report.html cannot be written."""
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    words = ["run", program(MEAN), *federation({"a": {"x": np.arange(6.0).reshape(3, 2)}}), "--out", "results"]
+    done = limited(words, tmp_path, preexec_fn=small_files)
+    assert done.returncode == 3
+    assert "results cannot be written: File too large" in done.stderr
+    assert "m" in done.stdout.split()  # what was computed is shown
+    assert not (tmp_path / "results").exists() and not list(tmp_path.glob("*partial*"))
+    # Earlier results stay as they were.
+    assert starfold(*words, cwd=tmp_path).code == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "results").iterdir()}
+    assert limited(words, tmp_path, preexec_fn=small_files).returncode == 3
+    assert {path.name: path.read_bytes() for path in (tmp_path / "results").iterdir()} == before
+    assert not list(tmp_path.glob("*partial*"))
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_the_run(plain_user):
+    """LONG would run for hours."""
+    folder, run = plain_user
+    (folder / "p.fold").write_text(LONG)
+    np.save(folder / "x.npy", np.ones(3))
+    folder.chmod(0o555)
+    for target in ("results", "deep/results"):
+        result = run("run", folder / "p.fold", "--client", f"a={folder}/x.npy", "--out", folder / target)
+        fails(result, "results cannot be written: Permission denied")
+        assert result.out == "" and sorted(os.listdir(folder)) == ["p.fold", "x.npy"]
+
+
+def test_run_json_says_what_ran(starfold, tmp_path):
+    folder = tmp_path / "private place"
+    folder.mkdir()
+    (folder / "p.fold").write_text("import helpers\nsize k = 2\ninput x : [*, p]\ninput w : [] = 1\noutput m = helpers.twice(mean[*](x)) * w * k\n")
+    (folder / "helpers.fold").write_text("fn twice(v : [n]) = 2 * v\n")
+    (folder / "a.csv").write_text("age,bmi\n1,7319\n3,7319\n")
+    (folder / "study.toml").write_text('program = "p.fold"\n[inputs]\nx = ["age", "bmi"]\nw = 0.5\n[sizes]\nk = 3\n'
+                                       '[[client]]\nname = "a"\ndata = "a.csv"\n[[client]]\nname = "b"\n'
+                                       'query = "select * from \'a.csv\' where bmi = 7319"\n[options]\nmissing = "drop"\n')
+    result = starfold("run", folder / "study.toml", "--out", tmp_path / "out", "--memory", "1GB", cwd="/")
+    assert result.code == 0, result.err
+    text = (tmp_path / "out/run.json").read_text()
+    run = json.loads(text)
+    sha = lambda data: hashlib.sha256(data).hexdigest()
+    assert (run["program"], run["study"]) == ("p.fold", "study.toml")
+    assert run["program_sha256"] == sha((folder / "p.fold").read_bytes())
+    assert run["modules"] == {"helpers": sha((folder / "helpers.fold").read_bytes())}
+    assert run["plan"] == starfold("explain", folder / "p.fold", "--json").json()["plan"]
+    assert run["versions"]["starfold"] in starfold("--version").out and run["versions"]["duckdb"].startswith("v1.")
+    assert run["sizes"] == {"k": 3, "p": 2} and run["columns"] == {"x": ["age", "bmi"]}
+    assert {name: value["data"] for name, value in run["settings"].items()} == {"w": [0.5], "k": [3]}
+    assert run["options"] == {"missing": "drop", "memory": 10**9}
+    assert [(c["name"], c["records"]) for c in run["clients"]] == [("a", 2), ("b", 2)]
+    assert run["clients"][0]["data"] == {"file": "a.csv", "bytes": (folder / "a.csv").stat().st_size}
+    assert list(run["clients"][1]["data"]) == ["query_sha256"]
+    assert run["rounds"] == 1 and set(run["times"]) == {"compile", "load", "clients", "server"} and min(run["times"].values()) >= 0
+    # No place on this machine, and nothing of a record.
+    assert "private" not in text and "7319" not in text and str(tmp_path) not in text
+
+
+def test_summary_is_tables_with_names(starfold, tmp_path):
+    (tmp_path / "a.csv").write_text("age,bmi,y\n" + "".join(f"{20 + i % 50},{20 + i * 7 % 13},{int(i * 13 % 7 > 3)}\n" for i in range(200)))
+    result = starfold("run", "logistic", "--client", f"north={tmp_path}/a.csv", "--client", f"south={tmp_path}/a.csv", "--bind", "x=age,bmi")
+    assert result.code == 0, result.err
+    lines = [line.split() for line in result.out.splitlines()]
+    assert lines[0] == ["beta", "beta_se", "z", "p_value"]
+    assert [line[0] for line in lines[1:4]] == ["(intercept)", "age", "bmi"] and all(len(line) == 5 for line in lines[1:4])
+    beta = array(starfold("run", "logistic", "--client", f"north={tmp_path}/a.csv", "--client", f"south={tmp_path}/a.csv", "--bind",
+                          "x=age,bmi", "--json").json()["outputs"]["beta"])
+    np.testing.assert_allclose([float(line[1]) for line in lines[1:4]], beta, atol=1e-4)
+    clients = lines.index(["client", "records", "bytes", "sent", "received"])
+    assert lines[clients + 1][:2] == ["north", "200"] and int(lines[clients + 1][2]) > 0 and lines[clients + 2][0] == "south"
+    assert " rounds " in result.out.splitlines()[-1] and "reading data" in result.out.splitlines()[-1]
+
+
 def test_message_size_depends_on_program_and_sizes_only(starfold, federation, program):
     text = "input x : [*, p]\nlet c = x - mean[*](x)\noutput s = c' @ c\noutput v = var[*](x)\noutput l = logsumexp[*](x)\n"
     sizes = set()
@@ -224,5 +308,6 @@ def test_progress_only_on_a_terminal(starfold, federation, program):
     process = subprocess.Popen([COMMAND, "run", str(program(text)), *clients], stdout=subprocess.DEVNULL, stderr=slave)
     process.wait(timeout=60)
     os.close(slave)
-    assert b"round " in os.read(master, 1 << 16)
+    seen = os.read(master, 1 << 16)
+    assert b"reading data" in seen and b"round " in seen and b" s/round" in seen
     os.close(master)

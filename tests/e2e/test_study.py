@@ -247,6 +247,50 @@ def test_init(starfold, study, tmp_path):
     assert again.code == 2 and "exists" in again.err and written.read_text() == text
 
 
+@pytest.mark.parametrize("program", ["summary", "correlation", "pca", "kmeans", "linear", "logistic", "poisson", "quantiles"])
+def test_init_runs_as_it_is(starfold, tmp_path, program):
+    """For ready-made programs and a table that does not know their inputs' names."""
+    random = np.random.default_rng(3)
+    rows = "".join(f"2020-01-{1 + i % 28:02},{20 + i % 61},{random.normal(26, 4):.1f},{'fm'[i % 2]},{i % 3},{int(random.random() < .4)}\n"
+                   for i in range(300))
+    for name in ("north", "south"):
+        (tmp_path / f"{name}.csv").write_text('admitted,age,bmi,sex,"left home",died\n' + rows)
+    result = starfold("init", program, "north.csv", "south.csv", "--out", "new.toml", cwd=tmp_path)
+    assert result.code == 0, result.err
+    text = (tmp_path / "new.toml").read_text()
+    if program in ("linear", "logistic", "poisson"):
+        assert 'y = "died"' in text and "none is called y, so this is a guess" in text
+        assert 'x = ["age", "bmi", "left home"]' in text and "left out: admitted" in text
+    assert "[categorical.sex]" in text
+    result = starfold("run", "new.toml", "--json", cwd=tmp_path)
+    assert result.code == 0, result.err
+    assert [c["records"] for c in result.json()["clients"]] == [300, 300]
+    # What it says in comments is right, too.
+    text = text.replace('# query = "select * from data where age >= 18"', 'query = "select * from data where age >= 50"')
+    text = text.replace("# [categorical", "[categorical").replace('# levels = ["a", "b"]', 'levels = ["f", "m"]').replace('x = ["age",', 'x = ["sex", "age",')
+    text = text.replace("# missing", "missing").replace("# memory", "memory").replace("# threads", "threads").replace("# out", "out")
+    (tmp_path / "more.toml").write_text(text)
+    result = starfold("run", "more.toml", "--json", cwd=tmp_path)
+    if program == "quantiles":  # it has no use for the column sex
+        assert result.code == 3 and "no input uses it" in result.err
+        return
+    assert result.code == 0, (result.err, text)
+    assert result.json()["clients"][0]["records"] < 300 and (tmp_path / "results/report.html").exists()
+
+
+def test_init_and_strange_names(starfold, tmp_path):
+    (tmp_path / "p.fold").write_text("input x : [*, p]\noutput s = sum[*](x)\n")
+    (tmp_path / "a.csv").write_text('"a ""b"" \\","line\nbreak",text # [x]\n1,2,u\n3,4,v\n')
+    result = starfold("init", "p.fold", "a.csv", "--out", "new.toml", cwd=tmp_path)
+    assert result.code == 0, result.err
+    result = starfold("run", "new.toml", "--json", cwd=tmp_path)
+    assert result.code == 0 and array(result.json()["outputs"]["s"]).tolist() == [4, 6], result.err
+    # A first line that may be a record is not copied.
+    (tmp_path / "b.csv").write_text(f"{SECRET},7319\n{SECRET},7319\n")
+    result = starfold("init", "p.fold", "b.csv", cwd=tmp_path)
+    assert result.code == 3 and "first line" in result.err and SECRET not in result.out + result.err
+
+
 def test_init_elsewhere(starfold, study, tmp_path):
     (tmp_path / "sub").mkdir()
     result = starfold("init", "sums.fold", "oslo.csv", "--out", "sub/new.toml", cwd=tmp_path)

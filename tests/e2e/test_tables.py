@@ -2,10 +2,11 @@
 import gzip
 import os
 import sqlite3
+import subprocess
 
 import numpy as np
 import pytest
-from conftest import Duckdb, array
+from conftest import COMMAND, Duckdb, array
 
 SECRET = "hidden7319"
 PROGRAM = "input x : [*, p]\ninput y : [*]\noutput s = sum[*](x)\noutput t = sum[*](y)\noutput n = records(x)\n"
@@ -204,6 +205,105 @@ def test_many_records_and_late_holes(sums, refused, tmp_path):
     assert sums({"a": text}, "--bind", "x=age,bmi", "--missing", "drop") == ([total, total / 2], n - 1, n - 1)
 
 
+# ---- tables that do not fit in memory
+
+def streamed_and_kept(starfold, *words):
+    """The same run with records read in every round, and with records kept."""
+    runs = [starfold("run", *words, "--json", "--memory", memory, timeout=120) for memory in ("1MB", "4GB")]
+    for result in runs:
+        assert result.code == 0, result.err
+        assert SECRET not in result.err
+    return [result.json() for result in runs]
+
+
+NEWTON = """input x : [*, p]
+input y : [*]
+state b : [p] = zeros(p)
+repeat 4 {
+  let m = sigmoid(x @ b)
+  let g = x' @ (m - y) + 0.1 * b
+  let h = x' @ (x * (m * (1 - m))[:, new]) + 0.1 * eye(p)
+  b <- b - solve(h, g)
+}
+output b
+output n = records(x)
+"""
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "duckdb"])
+@pytest.mark.parametrize("missing", ["error", "drop", "nan"])
+def test_streamed_results_are_the_same_to_the_last_bit(starfold, duckdb, tmp_path, kind, missing):
+    hole = "case when range % 1000 = 77 then null else {} end" if missing == "drop" else "{}"
+    table = (f"select {hole.format('sin(range)')} as age, cos(range * 3) as bmi, (sin(range) + sin(range * 7) > 0)::int as y "
+             "from range(30000)")
+    path = tmp_path / f"t.{kind}"
+    if kind == "duckdb":
+        database = Duckdb(path)
+        database(f"create table t as {table}")
+        database.close()
+    else:
+        options = {"parquet": "(row_group_size 2048)", "csv": "", "jsonl": "(format json)"}[kind]
+        duckdb(f"copy ({table}) to '{path}' {options}")
+    (tmp_path / "newton.fold").write_text(NEWTON)
+    streamed, kept = streamed_and_kept(starfold, tmp_path / "newton.fold", "--client", f"a={path}", "--bind", "x=age,bmi",
+                                       "--missing", missing)
+    assert streamed["outputs"] == kept["outputs"]
+    assert streamed["rounds"] >= 4 and streamed["clients"][0]["records"] == (29970 if missing == "drop" else 30000)
+
+
+def test_streamed_missing_values(sums, refused, duckdb, tmp_path):
+    """What is not read before the first round is still refused with all counts, dropped, or nan."""
+    duckdb(f"copy (select case when range % 50000 = 7 then null else 1 end as age, case when range % 70000 = 9 then 'nan'::double "
+           f"else 2 end as bmi, 1 as y from range(300000)) to '{tmp_path}/t.parquet'")
+    data = {"a": tmp_path / "t.parquet"}
+    refused(data, "client a: column age has 6 missing values, column bmi has 5 missing values; to go on", options=("--memory", "1MB"))
+    streamed = "--bind", "x=age,bmi", "--memory", "1MB", "--missing"
+    assert sums(data, *streamed, "drop") == ([299989, 599978], 299989, 299989)
+    s, t, n = sums(data, *streamed, "nan")
+    assert np.isnan(s).all() and (t, n) == (300000, 300000)
+
+
+def test_streamed_unseen_level(starfold, duckdb, tmp_path):
+    duckdb(f"copy (select case when range % 90000 = 7 then '{SECRET}' else 'f' end as sex, 1 as y from range(300000)) "
+           f"to '{tmp_path}/t.parquet'")
+    (tmp_path / "sums.fold").write_text(PROGRAM)
+    (tmp_path / "s.toml").write_text('program = "sums.fold"\n[inputs]\nx = "sex"\n[categorical.sex]\nlevels = ["f", "m"]\n'
+                                     '[[client]]\nname = "a"\ndata = "t.parquet"\n')
+    result = starfold("run", tmp_path / "s.toml", "--memory", "1MB", "--out", tmp_path / "never")
+    assert result.code == 3 and "client a: column sex has 4 values that are no declared level" in result.err
+    assert SECRET not in result.err and not (tmp_path / "never").exists()
+
+
+def test_streamed_damage_is_found(refused, duckdb, tmp_path):
+    """A Parquet file whose end is whole, but not what is in the middle."""
+    duckdb(f"copy (select range::double as age, range / 7 as bmi, '{SECRET}' as note, 1 as y from range(200000)) "
+           f"to '{tmp_path}/t.parquet'")
+    whole = (tmp_path / "t.parquet").read_bytes()
+    middle = len(whole) // 3
+    refused(whole[:middle] + b"\xff" * 5000 + whole[middle + 5000:], "client a: ", "a.parquet", name="a.parquet",
+            options=("--memory", "1MB"))
+
+
+def test_memory_stays_within_the_budget(duckdb, tmp_path):
+    """2 million records of 20 columns are 320 MB; the run may take 200 MB."""
+    columns = ", ".join(f"((range * {2 * j + 3}) % 1009)::double / 1009 as c{j}" for j in range(20))
+    duckdb(f"copy (select {columns}, (range * 37 % 101 < 50)::int as y from range(2000000)) to '{tmp_path}/t.parquet'")
+    (tmp_path / "newton.fold").write_text(NEWTON.replace("repeat 4", "repeat 2"))
+
+    def peak(memory):
+        words = [COMMAND, "run", tmp_path / "newton.fold", "--client", f"a={tmp_path}/t.parquet", "--bind", "x=*", "--memory", memory]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        text = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        assert "c19" in text and "2000000" in text
+        return usage.ru_maxrss * 1024
+
+    assert peak("200MB") < 200e6
+    assert peak("1GB") > 320e6  # kept where it fits
+
+
 # ---- bad input
 
 def test_missing_and_unreadable_files(refused, tmp_path):
@@ -213,11 +313,15 @@ def test_missing_and_unreadable_files(refused, tmp_path):
     refused(CSV, "files of this kind", name="a.xlsx")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_permissions(refused, tmp_path):
-    (tmp_path / "a.csv").write_text(CSV)
-    (tmp_path / "a.csv").chmod(0)
-    refused({"a": tmp_path / "a.csv"}, "Permission denied")
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "duckdb", "sqlite", "npz"])
+def test_permissions(plain_user, kind):
+    folder, run = plain_user
+    (folder / "p.fold").write_text("input y : [*]\noutput s = sum[*](y)\n")
+    (folder / f"a.{kind}").write_text(CSV)
+    (folder / f"a.{kind}").chmod(0)
+    result = run("run", folder / "p.fold", "--client", f"a={folder}/a.{kind}", "--out", "/tmp/never-written")
+    assert result.code == 3 and "client a: " in result.err and "Permission denied" in result.err, result.err
+    assert result.out == "" and not os.path.exists("/tmp/never-written")
 
 
 def test_empty_and_header_only(sums, refused):

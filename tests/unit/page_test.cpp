@@ -156,9 +156,80 @@ TEST(Page, AxesAreCalledLikeTheColumns) {
       "input x : [*, p]\ninput z : [*, q]\ninput u : [*, q]\n"
       "output a = sum[*](x)\noutput b = sum[*](z + u)\n");
   const page::AxisNames names =
-      page::axis_names(program->plan->program,
+      page::axis_names(program->compilation.program,
                        {{"x", {"age", "bmi"}}, {"z", {"one", "two"}}, {"u", {"one", "three"}}});
-  EXPECT_EQ(names, (page::AxisNames{{"p", {"age", "bmi"}}}));
+  EXPECT_EQ(names, (page::AxisNames{{Size::variable("p"), {"age", "bmi"}}}));
+}
+
+TEST(Page, AJoinedColumnOfOnesIsTheIntercept) {
+  const auto program = compiled(
+      "input x : [*, p]\ninput z : [*, q]\nlet d = concat[2](ones(1), x, z)\n"
+      "output a = sum[*](d)\noutput b = sum[*](concat[2](full(2, 1), x))\n");
+  const page::AxisNames names =
+      page::axis_names(program->compilation.program, {{"x", {"age", "bmi"}}, {"z", {"sex"}}});
+  const auto& outputs = program->compilation.program.outputs;
+  const auto size_of = [&](std::size_t i) {
+    return program->compilation.program.graph[outputs[i].node].type().dims[0].size;
+  };
+  ASSERT_EQ(names.count(size_of(0)), 1u);
+  EXPECT_EQ(names.at(size_of(0)), (page::Labels{page::intercept, "age", "bmi", "sex"}));
+  EXPECT_EQ(names.count(size_of(1)), 0u);  // a column of twos is none
+}
+
+// An operation that orders entries by itself leaves no name of a column behind.
+TEST(Page, EigenvaluesAreNumbered) {
+  const auto program = compiled(
+      "input x : [*, p]\nlet c = x' @ x\nlet (v, d) = eigh(c)\nstate s = zeros(p)\nrepeat 2 {\n"
+      "  s <- s + v\n}\nlet order = p + 1 - cumsum[1](ones(p))\n"
+      "output a = c\noutput b = 2 * v\noutput e = d\noutput f = d'[order]'\noutput g = d @ v\n"
+      "output h = s\noutput i = sort(sum[*](x))\noutput j = solve(c, sum[*](x))\n"
+      "output k = d[:, 1:2]\noutput l = records(x)\noutput m = diag(c)\n");
+  using Marks = std::vector<char>;
+  const std::vector<Marks> expected = {{0, 0}, {1}, {0, 1}, {0, 1}, {0}, {1},
+                                       {1},    {0}, {0, 1}, {},     {0}};
+  EXPECT_EQ(page::numbered_axes(program->compilation.program), expected);
+}
+
+TEST(Page, WhatBelongsTogetherIsTogether) {
+  const auto program = compiled(
+      "input x : [*, p]\nlet s = sum[*](x)\noutput n = records(x)\noutput b = s\noutput z = s\n"
+      "output total = sum(s)\noutput b_se = s\noutput b_se_se = s\noutput q = outer(s, s)\n"
+      "output r = outer(s, s)\noutput u = [1, 2]\noutput v = [1, 2]\n");
+  const RunReport report = run_local(program, {{"a", {{"x", Tensor({1, 2}, {1, 2})}}}}, {});
+  std::string text;
+  for (const page::Group& group :
+       page::groups_of(program->compilation.program, report.results.outputs, {})) {
+    for (const page::Entry& entry : group) text += entry.name + (entry.companion ? "' " : " ");
+    text += "| ";
+  }
+  EXPECT_EQ(text, "n | b b_se' z | total | b_se_se | q | r | u | v | ");
+}
+
+TEST(Page, TheSummaryIsMadeOfTables) {
+  const auto program = compiled(
+      "input x : [*, p]\nlet d = concat[2](ones(1), x)\noutput n = records(x)\n"
+      "output half = 1 / records(x)\noutput a = sum[*](d)\noutput b = sum[*](d) / 2\noutput c = x' "
+      "@ x\n");
+  RunReport report =
+      run_local(program, {{"north", {{"x", Tensor({3, 2}, {1, 2, 3, 4, 5, 6})}}}}, {});
+  report.columns = {{"x", {"age", "bmi"}}};
+  report.times.load = 2.5;
+  const std::string text = report_text(report, *program);
+  EXPECT_EQ(text.substr(0, text.find("\nclient")),
+            "n     3\n"
+            "half  0.33333\n"
+            "\n"
+            "              a    b\n"
+            "(intercept)   3  1.5\n"
+            "age           9  4.5\n"
+            "bmi          12  6.0\n"
+            "\n"
+            "c  2 x 2\n"
+            "     age  bmi\n"
+            "age   35   44\n"
+            "bmi   44   56\n");
+  EXPECT_NE(text.find("north         3"), std::string::npos) << text;
+  EXPECT_NE(text.find("reading data 2.5 s"), std::string::npos) << text;
 }
 
 TEST(Page, ChartsTakeAnyNumbers) {
@@ -176,8 +247,11 @@ TEST(Page, ChartsTakeAnyNumbers) {
                                         {5e-324, 1e-320}}) {
     for (const std::string& svg :
          {page::line_chart("l", "x", {{"s", values}}), page::dot_chart("d", {}, values),
-          page::dot_chart("d", {"only one"}, values, values, values), page::bar_chart("b", values),
-          values.size() == 2 ? page::heat_map("h", {}, 1, values) : ""}) {
+          page::dot_chart("d", {"only one"}, values, values, values),
+          page::bar_chart("b", {}, values),
+          page::histogram("h", values, std::vector<double>(values.size() + 1, 1)),
+          values.empty() ? "" : page::histogram("h", {values.data(), values.size() - 1}, values),
+          values.size() == 2 ? page::heat_map("h", {}, {}, 1, values) : ""}) {
       const std::string numbers = std::regex_replace(svg, std::regex("<title>[^<]*</title>"), "");
       EXPECT_EQ(numbers.find("nan"), std::string::npos) << numbers;
       EXPECT_EQ(numbers.find("inf"), std::string::npos) << numbers;

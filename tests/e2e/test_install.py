@@ -1,0 +1,76 @@
+"""An installed tree works by itself, and DuckDB is loaded only when a table is opened."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import COMMAND, ROOT
+
+BUILD = pathlib.Path(COMMAND).resolve().parent
+PROGRAM = "input x : [*]\noutput s = sum[*](x)\n"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    if not (BUILD / "cmake_install.cmake").exists():
+        pytest.skip(f"{BUILD} is no build tree")
+    prefix = tmp_path_factory.mktemp("installed")
+    subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix], check=True, capture_output=True)
+    return prefix
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "sum.fold").write_text(PROGRAM)
+    (tmp_path / "t.csv").write_text("x\n1\n2\n4\n")
+    np.save(tmp_path / "t.npy", np.array([1.0, 2, 4]))
+    return tmp_path
+
+
+def run(command, *words, cwd):
+    """Code, standard output, and the libraries that were loaded."""
+    environment = dict(os.environ, LD_DEBUG="files")
+    done = subprocess.run([command, *words], capture_output=True, text=True, cwd=cwd, env=environment, timeout=60)
+    loaded = {line.split("calling init: ")[1] for line in done.stderr.splitlines() if "calling init: " in line}
+    errors = "\n".join(line for line in done.stderr.splitlines() if line.startswith("error"))
+    return done.returncode, done.stdout, loaded, errors
+
+
+def test_installed_tree(installed, files):
+    command = installed / "bin/starfold"
+    code, out, loaded, errors = run(command, "run", "sum.fold", "--client", "a=t.csv", cwd=files)
+    assert code == 0 and "s  7" in out, errors
+    assert {os.path.realpath(path) for path in loaded if "duckdb" in path} == {str(installed / "lib/starfold/libduckdb.so")}
+    assert run(command, "lib", cwd=files)[0] == 0
+    assert not any(str(ROOT) in path for path in loaded)
+    assert (installed / "include/starfold/data/table.h").exists()
+
+
+def test_installed_tree_reads_sqlite(installed, files):
+    import sqlite3
+    if not (installed / "lib/starfold/sqlite_scanner.duckdb_extension").exists():
+        pytest.skip("this DuckDB has no extension for SQLite beside it")
+    database = sqlite3.connect(files / "t.sqlite")
+    database.execute("create table t (x real)")
+    database.execute("insert into t values (5), (6)")
+    database.commit()
+    database.close()
+    code, out, _, errors = run(installed / "bin/starfold", "run", "sum.fold", "--client", "a=t.sqlite", cwd=files)
+    assert code == 0 and "s  11" in out, errors
+
+
+def test_without_the_library(installed, files):
+    (files / "bin").mkdir()
+    shutil.copy(installed / "bin/starfold", files / "bin/starfold")
+    code, out, _, errors = run(files / "bin/starfold", "run", "sum.fold", "--client", "a=t.csv", cwd=files)
+    assert code == 3 and out == "" and "libduckdb.so" in errors
+    assert run(files / "bin/starfold", "run", "sum.fold", "--client", "a=t.npy", cwd=files)[0] == 0
+
+
+def test_duckdb_is_loaded_only_for_tables(files):
+    for words in (["check", "sum.fold"], ["run", "sum.fold", "--client", "a=t.npy"], ["lib"], ["explain", "sum.fold"]):
+        code, _, loaded, errors = run(COMMAND, *words, cwd=files)
+        assert code == 0 and not any("duckdb" in path for path in loaded), (words, errors)
+    assert any("duckdb" in path for path in run(COMMAND, "run", "sum.fold", "--client", "a=t.csv", cwd=files)[2])
