@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <stdexcept>
+#include <thread>
 
 #include "starfold/data/database.h"
 #include "starfold/data/loaded_table.h"
@@ -65,26 +67,56 @@ void BM_DuckdbScan(benchmark::State& state, const std::string& kind) {
   count_values(state, kind);
 }
 
-// A table through the reader, its blocks thrown away (`room` 0) or kept.
-void ingest(benchmark::State& state, const std::string& kind, std::int64_t room) {
+TableLoad load_of(Tables& tables, const std::string& kind, int threads) {
   TableLoad load;
-  load.threads = static_cast<int>(state.range(0));
-  Tables tables({load.threads, 0});
+  load.threads = threads;
   load.table = tables.open({table_file(kind), {}, {}, {}});
   for (std::size_t c = 0; c < columns; ++c) {
     load.use.uses.push_back({c, nullptr});
     load.use.inputs["x"].push_back(c);
   }
+  return load;
+}
+
+// Blocks `first` to `last` of a table, thrown away.
+void drain(const RecordTable& table, std::size_t first, std::size_t last) {
+  constexpr std::size_t block = RecordTable::kept_records;
+  std::vector<double> passing(table.columns() * block);
+  const auto cursor = table.read(static_cast<std::int64_t>(first * block), block, block);
+  for (std::size_t b = first; b < last; ++b) {
+    if (cursor->next(passing.data()) == 0) throw std::runtime_error("the table is too short");
+  }
+}
+
+// What a round reads of a table that is not kept, by as many threads as can.
+void BM_Stream(benchmark::State& state, const std::string& kind) {
+  const int threads = static_cast<int>(state.range(0));
+  Tables tables({threads, 0});
+  std::int64_t room = 0;
+  const auto table = load_table(load_of(tables, kind, threads), room);
+  constexpr std::size_t block = RecordTable::kept_records;
+  const std::size_t blocks = (static_cast<std::size_t>(table->records()) + block - 1) / block;
+  const std::size_t parts = table->seekable() ? static_cast<std::size_t>(threads) : 1;
   for (auto _ : state) {
-    std::int64_t left = room;
-    benchmark::DoNotOptimize(load_table(load, left));
+    std::vector<std::jthread> workers;
+    for (std::size_t part = 0; part < parts; ++part) {
+      workers.emplace_back(
+          [&, part] { drain(*table, part * blocks / parts, (part + 1) * blocks / parts); });
+    }
   }
   count_values(state, kind);
 }
 
-void BM_Stream(benchmark::State& state, const std::string& kind) { ingest(state, kind, 0); }
+// Reading a table into memory.
 void BM_Keep(benchmark::State& state, const std::string& kind) {
-  ingest(state, kind, std::int64_t{1} << 40);
+  const int threads = static_cast<int>(state.range(0));
+  Tables tables({threads, 0});
+  const TableLoad load = load_of(tables, kind, threads);
+  for (auto _ : state) {
+    std::int64_t room = std::int64_t{1} << 40;
+    benchmark::DoNotOptimize(load_table(load, room));
+  }
+  count_values(state, kind);
 }
 
 BENCHMARK_CAPTURE(BM_DuckdbScan, parquet, "parquet")
