@@ -35,8 +35,6 @@ def data_folder(row, sizes):
     if free < row.gigabytes(sizes) + 2:
         raise contestants.Absent(f"its data needs {row.gigabytes(sizes):.0f} GB of disk, {free:.0f} GB are free")
     say(f"{row.name}: making its data")
-    for name, text in row.files.items():
-        (folder / name).write_text(text)
     if wanted:
         subprocess.run([*wanted, f"data={folder}", f"threads={places.THREADS}"], check=True, stdout=sys.stderr)
     done.write_text(json.dumps(wanted))

@@ -58,7 +58,6 @@ class Row:
     operations: callable = None  # sizes -> floating-point operations, where the multiply-add peak says something
     commands: dict = dataclasses.field(default_factory=dict)  # of peers that are plain commands
     gigabytes: callable = lambda sizes: 0  # sizes -> what its files take
-    files: dict = dataclasses.field(default_factory=dict)  # further files: {name: text}
 
 
 def number_words(sizes):
@@ -278,12 +277,12 @@ ROWS = [
         "start to finish of /bin/true",
         {},
         {},
-        starfold=starfold_run("startup", "--client", "a={data}/x.csv"),
+        arrays=lambda sizes: {"x": "uniform:3"},
+        starfold=starfold_run("startup", "--client", "a={data}/x.npy"),
         limit=command("/bin/true"),
         peers=["numpy"],
         commands={"numpy": command(places.VENV_PYTHON, "-c", "import numpy")},
         goals=[Goal(seconds=0.015)],
         turns=20,
-        files={"x.csv": "x\n1\n2\n3.5\n"},
     ),
 ]

@@ -209,6 +209,7 @@ std::vector<NodeId> Compiler::find_needed() const {
 std::vector<NodeId> Compiler::reads(NodeId id) const {
   const ir::Node& n = node(id);
   if (const std::optional<Distances> parts = distances(id)) return {parts->x, parts->points};
+  if (const std::optional<Distances> parts = nearest(id)) return {parts->x, parts->points};
   if (is_op(n, "argmax", 1) && negated(n.args[0])) return {node(n.args[0]).args[0]};
   return n.args;
 }
@@ -252,6 +253,16 @@ std::optional<Compiler::Distances> Compiler::distances(NodeId id) const {
     if (number != parts.starts.back() + term * parts.stride) return std::nullopt;
   }
   if (same) parts.columns.resize(parts.terms);
+  return parts;
+}
+
+std::optional<Compiler::Distances> Compiler::nearest(NodeId id) const {
+  const ir::Node& n = node(id);
+  if (!is_op(n, "argmax", 1) || !negated(n.args[0])) return std::nullopt;
+  const NodeId least = node(n.args[0]).args[0];
+  if (!in_passing(least) || element_count(unit_shape(id)) != 1) return std::nullopt;
+  std::optional<Distances> parts = distances(least);
+  if (parts && parts->columns.size() != parts->terms) return std::nullopt;
   return parts;
 }
 

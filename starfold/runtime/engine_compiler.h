@@ -73,6 +73,8 @@ class Compiler {
     CellMap starts;   // the first number of each result's point
   };
   std::optional<Distances> distances(ir::NodeId id) const;
+  // Those that argmax(-distances) looks at and nobody else.
+  std::optional<Distances> nearest(ir::NodeId id) const;
   // The labels of a one_hot, or of a view of it that shows its cells in order.
   std::optional<ir::NodeId> labels(ir::NodeId id) const;
   // The labels of a fold that sums records group by group, and what else it reads.
@@ -95,7 +97,7 @@ class Compiler {
   void emit_view(ir::NodeId id);
   void emit_matmul(ir::NodeId id);
   void emit_aggregation(ir::NodeId id);
-  void emit_distances(ir::NodeId id, const Distances& parts);
+  void emit_distances(ir::NodeId id, const Distances& parts, Code code);
   void emit_lines(ir::NodeId id, Code code);
   void emit_clip_norm(ir::NodeId id);
   void emit_lookup(ir::NodeId id);

@@ -157,6 +157,8 @@ std::string_view to_string(Code code) {
       return "combine";
     case Code::distances:
       return "distances";
+    case Code::nearest:
+      return "nearest";
     case Code::pair_sum:
       return "pair sum";
     case Code::softmax:

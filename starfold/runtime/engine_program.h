@@ -58,6 +58,7 @@ enum class Code {
   // All cells at once.
   combine,    // out = sum of columns times shared numbers
   distances,  // out = sum of squared differences of columns and shared numbers
+  nearest,    // out = which point has the smallest of them
   pair_sum,   // out = sum of a * b
   softmax,    // along lines of columns
   log_softmax,

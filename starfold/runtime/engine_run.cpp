@@ -199,6 +199,16 @@ void run_distances(const Step& step, Frame& frame) {
   }
 }
 
+void run_nearest(const Step& step, Frame& frame) {
+  const Operand& points = step.args[1];
+  columns_of(step.args[0].columns, 0, step.terms, frame);
+  for (const std::uint32_t entry : points.entries)
+    frame.pointers.push_back(frame.shared[points.shared]->data.data() + entry);
+  const double* const* columns = frame.pointers.data();
+  kernels::products().nearest(columns, step.terms, columns + step.terms, step.stride,
+                              points.entries.size(), frame.column(step.out[0]), frame.records);
+}
+
 void run_pair_sum(const Step& step, Frame& frame) {
   for (std::size_t c = 0; c < step.out.size(); ++c) {
     frame.pointers.clear();
@@ -436,6 +446,8 @@ void run_all(const Step& step, Frame& frame) {
       return run_combine(step, frame);
     case Code::distances:
       return run_distances(step, frame);
+    case Code::nearest:
+      return run_nearest(step, frame);
     case Code::pair_sum:
       return run_pair_sum(step, frame);
     case Code::softmax:

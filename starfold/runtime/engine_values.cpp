@@ -210,9 +210,12 @@ void Compiler::emit_aggregation(NodeId id) {
                                static_cast<double>(results));
   }
   if (n.op->name == "logsumexp") return emit_lines(id, Code::logsumexp);
+  if (const std::optional<Distances> parts = nearest(id))
+    return emit_distances(id, *parts, Code::nearest);
   if (n.op->name == "argmax")
     return emit_lines(id, negated(n.args[0]) ? Code::argmin : Code::argmax);
-  if (const std::optional<Distances> parts = distances(id)) return emit_distances(id, *parts);
+  if (const std::optional<Distances> parts = distances(id))
+    return emit_distances(id, *parts, Code::distances);
   if (join == std::end(joins)) return emit_general(id);
   const std::vector<std::uint32_t> places = folded_places(unit_shape(n.args[0]), n.attrs.axes);
   const auto results = static_cast<std::size_t>(element_count(unit_shape(id)));
@@ -227,14 +230,14 @@ void Compiler::emit_aggregation(NodeId id) {
   add(std::move(step));
 }
 
-void Compiler::emit_distances(NodeId id, const Distances& parts) {
+void Compiler::emit_distances(NodeId id, const Distances& parts, Code code) {
   Step step;
-  step.code = Code::distances;
+  step.code = code;
   step.node = id;
   step.terms = parts.terms;
   step.stride = parts.stride;
   step.args = {operand(parts.x, parts.columns), operand(parts.points, parts.starts)};
-  step.out = values_[id] = fresh(parts.starts.size());
+  step.out = values_[id] = fresh(static_cast<std::size_t>(element_count(unit_shape(id))));
   add(std::move(step));
 }
 

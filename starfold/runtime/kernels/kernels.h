@@ -63,6 +63,9 @@ struct Products {
   // out_j = sum over k of (columns_k - points_j[k * stride])^2, for j < outputs.
   void (*distances)(const double* const* columns, std::size_t count, const double* const* points,
                     std::size_t stride, double* const* out, std::size_t outputs, std::size_t n);
+  // out = the number, from 1, of the point with the smallest of these distances; as Extremes::smallest.
+  void (*nearest)(const double* const* columns, std::size_t count, const double* const* points,
+                  std::size_t stride, std::size_t number, double* out, std::size_t n);
   // out = sum over k of a_k * b_k, entry by entry.
   void (*pair_sum)(const double* const* a, const double* const* b, std::size_t count, double* out,
                    std::size_t n);

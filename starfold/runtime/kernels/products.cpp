@@ -98,7 +98,8 @@ void combine(Columns columns, std::size_t count, Columns weights, std::size_t st
 // J points and G groups of records at once: each number of a point is read once for all groups.
 template <std::size_t J, std::size_t G>
 HWY_INLINE void distances_tile(Columns columns, std::size_t count, Columns points,
-                               std::size_t stride, double* const* out, std::size_t i) {
+                               std::size_t stride, double* const* out, std::size_t i,
+                               std::size_t out_i) {
   const D d;
   const std::size_t lanes = hn::Lanes(d);
   V sum[G][J];
@@ -117,7 +118,7 @@ HWY_INLINE void distances_tile(Columns columns, std::size_t count, Columns point
     }
   }
   for (std::size_t g = 0; g < G; ++g) {
-    for (std::size_t j = 0; j < J; ++j) hn::Store(sum[g][j], d, out[j] + i + g * lanes);
+    for (std::size_t j = 0; j < J; ++j) hn::Store(sum[g][j], d, out[j] + out_i + g * lanes);
   }
 }
 
@@ -127,8 +128,8 @@ void distances_of(Columns columns, std::size_t count, Columns points, std::size_
                   double* const* out, std::size_t outputs, std::size_t i) {
   std::size_t j = 0;
   for (; j + 4 <= outputs; j += 4)
-    distances_tile<4, G>(columns, count, points + j, stride, out + j, i);
-  for (; j < outputs; ++j) distances_tile<1, G>(columns, count, points + j, stride, out + j, i);
+    distances_tile<4, G>(columns, count, points + j, stride, out + j, i, i);
+  for (; j < outputs; ++j) distances_tile<1, G>(columns, count, points + j, stride, out + j, i, i);
 }
 
 void distances(Columns columns, std::size_t count, Columns points, std::size_t stride,
@@ -138,6 +139,52 @@ void distances(Columns columns, std::size_t count, Columns points, std::size_t s
   for (; i + kGroups * lanes <= n; i += kGroups * lanes)
     distances_of<kGroups>(columns, count, points, stride, out, outputs, i);
   for (; i < n; i += lanes) distances_of<1>(columns, count, points, stride, out, outputs, i);
+}
+
+// The distances from a few points lie in a small place of their own, not in columns.
+template <std::size_t G>
+void nearest_of(Columns columns, std::size_t count, Columns points, std::size_t stride,
+                std::size_t number, double* out, std::size_t i) {
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  HWY_ALIGN double near[4][G * kPad];
+  double* results[4];
+  for (std::size_t j = 0; j < 4; ++j) results[j] = near[j];
+  V best[G];
+  V position[G];
+  for (std::size_t first = 0; first < number; first += 4) {
+    const std::size_t some = std::min<std::size_t>(number - first, 4);
+    if (some == 4) {
+      distances_tile<4, G>(columns, count, points + first, stride, results, i, 0);
+    } else {
+      for (std::size_t j = 0; j < some; ++j)
+        distances_tile<1, G>(columns, count, points + first + j, stride, results + j, i, 0);
+    }
+    for (std::size_t j = 0; j < some; ++j) {
+      const V here = hn::Set(d, static_cast<double>(first + j + 1));
+      for (std::size_t g = 0; g < G; ++g) {
+        const V x = hn::Load(d, near[j] + g * lanes);
+        if (first + j == 0) {
+          best[g] = x;
+          position[g] = here;
+          continue;
+        }
+        const auto stays = hn::Or(hn::Le(best[g], x), hn::IsNaN(best[g]));
+        best[g] = hn::IfThenElse(stays, best[g], x);
+        position[g] = hn::IfThenElse(stays, position[g], here);
+      }
+    }
+  }
+  for (std::size_t g = 0; g < G; ++g) hn::Store(position[g], d, out + i + g * lanes);
+}
+
+void nearest(Columns columns, std::size_t count, Columns points, std::size_t stride,
+             std::size_t number, double* out, std::size_t n) {
+  const std::size_t lanes = hn::Lanes(D());
+  std::size_t i = 0;
+  for (; i + kGroups * lanes <= n; i += kGroups * lanes)
+    nearest_of<kGroups>(columns, count, points, stride, number, out, i);
+  for (; i < n; i += lanes) nearest_of<1>(columns, count, points, stride, number, out, i);
 }
 
 void pair_sum(Columns a, Columns b, std::size_t count, double* out, std::size_t n) {
@@ -232,7 +279,7 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
   }
 }
 
-constexpr Products kProducts = {combine, distances, pair_sum, gram};
+constexpr Products kProducts = {combine, distances, nearest, pair_sum, gram};
 
 }  // namespace
 
