@@ -30,7 +30,7 @@ const char* type_name(const toml::node& node) {
 
 class Reader {
  public:
-  Reader(const std::string& file) : file_(file), folder_(fs::path(file).parent_path()) {}
+  explicit Reader(const std::string& file) : file_(file), folder_(fs::path(file).parent_path()) {}
 
   Study read(const toml::table& root) {
     study_.file = file_;

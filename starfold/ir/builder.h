@@ -18,8 +18,9 @@ class Builder {
   // The number a size stands for.
   NodeId size(const Size& size);
   // The operation of this name; axes count from 0. Throws Bug when it is not well-typed.
-  NodeId call(std::string_view op, std::vector<NodeId> args, std::vector<std::int64_t> axes = {},
-              std::vector<Size> sizes = {}, std::vector<Slice> slices = {});
+  NodeId call(std::string_view op, std::vector<NodeId> args,
+              const std::vector<std::int64_t>& axes = {}, std::vector<Size> sizes = {},
+              std::vector<Slice> slices = {});
 
   NodeId add(NodeId a, NodeId b) { return call("+", {a, b}); }
   NodeId sub(NodeId a, NodeId b) { return call("-", {a, b}); }

@@ -184,7 +184,7 @@ void Signature::add(ClientLocal primitive) {
   op.surface = primitive.name + "(...)";
   op.rule = "per record; federated in, federated out";
   op.doc = primitive.doc;
-  op.type = [shape = primitive.cell_shape](TypeQuery& query) -> Types {
+  op.type = [shape = std::move(primitive.cell_shape)](TypeQuery& query) -> Types {
     const Dim* star = nullptr;
     for (std::size_t i = 0; i < query.args.size(); ++i) {
       const Type& type = query.args[i];
@@ -206,7 +206,8 @@ void Signature::add(ClientLocal primitive) {
     }
     return std::vector<Type>{std::move(type)};
   };
-  op.meaning = [name = primitive.name, value = primitive.cell_value](const Application& a) {
+  op.meaning = [name = primitive.name,
+                value = std::move(primitive.cell_value)](const Application& a) {
     const auto checked = [&](std::span<const Tensor> cells) {
       Tensor cell = value(cells);
       if (cell.shape != a.sizes || cell.count() != element_count(cell.shape)) {
@@ -234,14 +235,14 @@ void Signature::add(SharedOnly primitive) {
   op.surface = primitive.name + "(...)";
   op.rule = "shared in, shared out";
   op.doc = primitive.doc;
-  op.type = [shape = primitive.shape](TypeQuery& query) -> Types {
+  op.type = [shape = std::move(primitive.shape)](TypeQuery& query) -> Types {
     if (!typing::require_shared(query)) return std::nullopt;
     std::optional<std::vector<Size>> result = shape(cell_shapes(query.args));
     if (!result) return refuse(query);
     query.attrs.sizes = *result;
     return std::vector<Type>{Type::shared(std::move(*result))};
   };
-  op.meaning = [name = primitive.name, value = primitive.value](const Application& a) {
+  op.meaning = [name = primitive.name, value = std::move(primitive.value)](const Application& a) {
     std::vector<Tensor> args;
     for (const Tensor* arg : a.args) args.push_back(*arg);
     Tensor result = value(args);

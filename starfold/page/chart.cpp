@@ -313,11 +313,13 @@ class HeatMap {
     for (std::size_t i = 0; i < size_ * size_; ++i) {
       const double value = values_[i];
       if (!std::isfinite(value)) continue;
-      const double x = left_ + cell_ * static_cast<double>(i % size_);
-      const double y = top_ + cell_ * static_cast<double>(i / size_);
+      const std::size_t row = i / size_;
+      const std::size_t column = i % size_;
+      const double x = left_ + cell_ * static_cast<double>(column);
+      const double y = top_ + cell_ * static_cast<double>(row);
       svg += swatch(x + 0.5, y + 0.5, cell_ - 1, cell_ - 1, value) +
-             fmt::format("<title>{}, {}: {}</title></rect>\n", escape(row_label(rows_, i / size_)),
-                         escape(row_label(columns_, i % size_)), exact(given_[i]));
+             fmt::format("<title>{}, {}: {}</title></rect>\n", escape(row_label(rows_, row)),
+                         escape(row_label(columns_, column)), exact(given_[i]));
       if (!written.empty())
         svg += text_at(x + cell_ / 2, y + cell_ / 2 + 4, "middle strong", written[i]);
     }

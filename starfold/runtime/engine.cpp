@@ -46,12 +46,10 @@ class MergeTree {
         waiting_.emplace(std::pair(level, index), std::move(states));
         return;
       }
-      std::vector<MergeState> left = index < sibling ? std::move(states) : std::move(other->second);
-      const std::vector<MergeState> right =
-          index < sibling ? std::move(other->second) : std::move(states);
+      if (index > sibling) states.swap(other->second);  // the left one takes in the right one
+      for (std::size_t i = 0; i < merges_.size(); ++i)
+        merge(merges_[i].monoid, states[i], other->second[i]);
       waiting_.erase(other);
-      for (std::size_t i = 0; i < merges_.size(); ++i) merge(merges_[i].monoid, left[i], right[i]);
-      states = std::move(left);
     }
     result_ = std::move(states);
   }
