@@ -13,6 +13,7 @@
 
 #include "hwy/foreach_target.h"
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "starfold/runtime/kernels/vector_math.h"
 
@@ -60,10 +61,15 @@ HWY_NOINLINE V patched(Map map, V x, V result, M usual) {
   return hn::Load(d, results);
 }
 
+constexpr std::size_t kLargestBlock = 4096;
+
 template <class Op>
 void guarded(Map map, const double* x, double* out, std::size_t n) {
   const D d;
+  // The next block of an input mostly follows this one, and here is time to fetch it.
+  const std::size_t ahead = n <= kLargestBlock ? n : 0;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    hwy::Prefetch(x + i + ahead);
     const V v = hn::Load(d, x + i);
     const M usual = Op::usual(v);
     V result = Op::of(v);
