@@ -106,6 +106,81 @@ TEST(Kernels, UnaryMaps) {
   });
 }
 
+// Many numbers where a map is a polynomial chosen by a table: all sizes, evenly over its range, and
+// around the edges of the tables' parts.
+std::vector<double> sweep(double low, double high) {
+  std::vector<double> values;
+  const auto add = [&](double value) {
+    if (value >= low && value <= high) values.push_back(value);
+  };
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> unit(0, 1);
+  constexpr int kEven = 400000;
+  for (int i = 0; i < kEven; ++i) {
+    add(low + (high - low) * (i + unit(random)) / kEven);
+    add(-4 + 8 * (i + unit(random)) / kEven);
+  }
+  for (int i = 0; i < 200000; ++i) {
+    const double size = std::ldexp(1 + unit(random), static_cast<int>(i % 1033) - 1022);
+    add(size);
+    add(-size);
+    add(1 / size);
+    add(1 + (unit(random) - 0.5) / 8);
+  }
+  // Exponentials change between multiples of ln(2)/16, logarithms between sixteenths of 2^k.
+  for (int i = -16000; i <= 16000; ++i) {
+    const double edge = (i + 0.5) * (std::numbers::ln2 / 16);
+    for (const double value : {edge, edge / 2, i * (std::numbers::ln2 / 16)}) {
+      for (const double near : {1 - 1e-15, 1 - DBL_EPSILON, 1.0, 1 + DBL_EPSILON, 1 + 1e-15})
+        add(value * near);
+    }
+  }
+  for (int exponent = -60; exponent <= 60; ++exponent) {
+    for (int i = 0; i < 48; ++i) {
+      const double edge = std::ldexp(1 + i / 48.0, exponent);
+      for (const double value : {edge, edge - 1, 1 - edge}) {
+        add(value);
+        add(std::nextafter(value, -kInf));
+        add(std::nextafter(value, kInf));
+      }
+    }
+  }
+  return values;
+}
+
+TEST(Kernels, UnaryMapsDensely) {
+  struct Range {
+    const char* op;
+    double low;
+    double high;
+    double ulps;
+  };
+  const std::vector<Range> ranges = {
+      {"exp", -700, 700, 1},    {"expm1", -700, 700, 4}, {"log", 0, DBL_MAX, 2},
+      {"log1p", -1, 1e308, 3},  {"tanh", -25, 25, 4},    {"sigmoid", -40, 40, 3},
+      {"softplus", -40, 40, 3},
+  };
+  for (const Range& range : ranges) {
+    SCOPED_TRACE(range.op);
+    const Column x(sweep(range.low, range.high));
+    ASSERT_GT(x.size(), 300000);
+    const std::vector<Op> ops = unary_ops();
+    const auto op =
+        std::find_if(ops.begin(), ops.end(), [&](const Op& each) { return each.name == range.op; });
+    ASSERT_NE(op, ops.end());
+    std::vector<double> want(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) want[i] = op->map1(x[i]);
+    on_every_target([&] {
+      Column out(std::vector<double>(x.size()));
+      kernels::unary(range.op)(op->map1, x.data(), out.data(), x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        expect_ulp(out[i], want[i], range.ulps, x[i]);
+        if (HasFailure()) return;
+      }
+    });
+  }
+}
+
 TEST(Kernels, BinaryMaps) {
   const std::vector<double> values = {0.0,    -0.0,  1.0,    -1.0,    2.0,  3.0,   -3.5, 0.3,
                                       1e-310, 1e154, -1e200, DBL_MAX, kInf, -kInf, kNan, 7.25};

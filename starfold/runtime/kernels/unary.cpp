@@ -1,5 +1,5 @@
-// Unary maps: simple ones are a few instructions, the others come from Highway's mathematics within
-// the range where it is accurate.
+// Unary maps: simple ones are a few instructions, the others come from vector_math.h within the range
+// where it is accurate.
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
@@ -13,8 +13,9 @@
 
 #include "hwy/foreach_target.h"
 
-#include "hwy/contrib/math/math-inl.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "starfold/runtime/kernels/vector_math.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace starfold::kernels::HWY_NAMESPACE {
@@ -60,10 +61,15 @@ HWY_NOINLINE V patched(Map map, V x, V result, M usual) {
   return hn::Load(d, results);
 }
 
+constexpr std::size_t kLargestBlock = 4096;
+
 template <class Op>
 void guarded(Map map, const double* x, double* out, std::size_t n) {
   const D d;
+  // The next block of an input mostly follows this one, and here is time to fetch it.
+  const std::size_t ahead = n <= kLargestBlock ? n : 0;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    hwy::Prefetch(x + i + ahead);
     const V v = hn::Load(d, x + i);
     const M usual = Op::usual(v);
     V result = Op::of(v);
@@ -115,25 +121,29 @@ struct IsNan {
 
 constexpr double kExpRange = 700;  // neither overflow nor denormal numbers
 
+constexpr double kLogRange = 1e300;
+
+// Or keeps the sign of a zero.
+HWY_INLINE V signed_like(V result, V x) { return hn::Or(result, hn::And(x, hn::SignBit(D()))); }
+
 struct Exp {
-  static HWY_INLINE V of(V x) { return hn::Exp(D(), x); }
+  static HWY_INLINE V of(V x) { return math::exp(x); }
   static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
 };
 struct Expm1 {
-  // Or keeps the sign of a zero.
-  static HWY_INLINE V of(V x) { return hn::Or(hn::Expm1(D(), x), hn::And(x, hn::SignBit(D()))); }
+  static HWY_INLINE V of(V x) { return signed_like(math::expm1(x), x); }
   static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
 };
 struct Log {
-  static HWY_INLINE V of(V x) { return hn::Log(D(), x); }
+  static HWY_INLINE V of(V x) { return math::log(x); }
   static HWY_INLINE M usual(V x) {
-    return hn::And(hn::Ge(x, number(DBL_MIN)), hn::Le(x, number(DBL_MAX)));
+    return hn::And(hn::Ge(x, number(DBL_MIN)), hn::Le(x, number(kLogRange)));
   }
 };
 struct Log1p {
-  static HWY_INLINE V of(V x) { return hn::Log1p(D(), x); }
+  static HWY_INLINE V of(V x) { return signed_like(math::log1p(x), x); }
   static HWY_INLINE M usual(V x) {
-    return hn::And(hn::Gt(x, number(-1)), hn::Le(x, number(DBL_MAX)));
+    return hn::And(hn::Gt(x, number(-1)), hn::Le(x, number(kLogRange)));
   }
 };
 
@@ -182,19 +192,19 @@ struct Cos {
   static HWY_INLINE M usual(V x) { return within(x, 1e4); }
 };
 struct Tanh {
-  static HWY_INLINE V of(V x) { return hn::Tanh(D(), x); }
+  static HWY_INLINE V of(V x) { return math::tanh(x); }
   static HWY_INLINE M usual(V x) { return within(x, kExpRange / 2); }
 };
 struct Sigmoid {
   static HWY_INLINE V of(V x) {
-    const V e = hn::Exp(D(), hn::Neg(hn::Abs(x)));
+    const V e = math::exp(hn::Neg(hn::Abs(x)));
     return hn::Div(hn::IfThenElse(hn::Ge(x, number(0)), number(1), e), hn::Add(number(1), e));
   }
   static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
 };
 struct Softplus {
   static HWY_INLINE V of(V x) {
-    const V tail = hn::Log1p(D(), hn::Exp(D(), hn::Neg(hn::Abs(x))));
+    const V tail = math::log1p(math::exp(hn::Neg(hn::Abs(x))));
     return hn::Add(hn::IfThenZeroElse(hn::Le(x, number(0)), x), tail);
   }
   static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
