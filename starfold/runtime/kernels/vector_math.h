@@ -1,5 +1,5 @@
 // Exponentials and logarithms of vectors, for kernels: on AVX-512 from tables of 16 entries that
-// live in registers, with errors below 2 ulp (tanh: 3), elsewhere Highway's. Included once per
+// live in registers, with errors up to 2 ulp (tanh: 4), elsewhere Highway's. Included once per
 // instruction set.
 #if defined(STARFOLD_RUNTIME_KERNELS_VECTOR_MATH_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef STARFOLD_RUNTIME_KERNELS_VECTOR_MATH_H_
