@@ -128,11 +128,13 @@ class Engine::Impl {
         const Cut& cut = cut_of(input.type.record_set());
         const std::size_t axis = *input.type.record_axis();
         if (!client.table) {
-          inputs_[node.index] = engine::in_column_blocks(client.arrays.at(input.name), axis, cut);
+          inputs_[node.index] =
+              engine::in_column_blocks(client.arrays.at(input.name), axis, cut, options.threads);
         } else if (usable(*client.table, cut)) {
           table_ = client.table;
         } else {
-          inputs_[node.index] = engine::in_column_blocks(client.array(input), axis, cut);
+          inputs_[node.index] =
+              engine::in_column_blocks(client.array(input), axis, cut, options.threads);
         }
       }
     }

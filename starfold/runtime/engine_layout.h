@@ -11,7 +11,7 @@
 
 namespace starfold::engine {
 
-// Aligned numbers, zero at first.
+// Aligned numbers.
 class Buffer {
  public:
   Buffer() = default;
@@ -20,9 +20,13 @@ class Buffer {
   // Keeps nothing of what was there when it grows.
   void reserve(std::size_t size) {
     if (size <= size_) return;
+    allocate(size);
+    std::fill_n(data_.get(), size, 0.0);
+  }
+  // Holds anything.
+  void allocate(std::size_t size) {
     data_ = allocate_numbers(size);
     if (!data_) throw std::bad_alloc();
-    std::fill_n(data_.get(), size, 0.0);
     size_ = size;
   }
   double* data() const { return data_.get(); }
@@ -58,6 +62,7 @@ struct Cut {
 };
 
 // An input in column blocks: all columns of the first block, then those of the next.
-Buffer in_column_blocks(const Tensor& tensor, std::size_t record_axis, const Cut& cut);
+Buffer in_column_blocks(const Tensor& tensor, std::size_t record_axis, const Cut& cut,
+                        int threads = 1);
 
 }  // namespace starfold::engine
