@@ -127,6 +127,9 @@ Study make_study(const RunArguments& arguments) {
   if (arguments.threads > 0) study.threads = arguments.threads;
   if (!study.clients.empty() && !study.simulation.empty())
     throw StudyError("a run has clients with data or simulated ones, not both");
+  if (!arguments.simulate.empty() && !(arguments.bindings.empty() && arguments.missing.empty()))
+    throw StudyError(
+        "--bind and --missing are for clients with data; simulated ones have no columns");
   if (study.clients.empty() && study.simulation.empty()) {
     throw StudyError(
         study.file.empty()

@@ -114,12 +114,19 @@ nlohmann::json run_json(const RunReport& report, const CompiledProgram& program,
 // Whether results may go where something is already: an empty folder, or earlier results.
 bool replaceable(const fs::path& target) {
   std::error_code error;
-  return fs::is_directory(target, error) &&
-         (fs::is_empty(target, error) || fs::exists(target / "run.json", error));
+  if (!fs::is_directory(target, error)) return false;
+  if (fs::is_empty(target, error)) return true;
+  for (const fs::directory_entry& entry : fs::directory_iterator(target, error)) {
+    const fs::path name = entry.path().filename();
+    const bool ours = name == "run.json" || name == "outputs.json" || name == "report.html" ||
+                      name.extension() == ".npy";
+    if (!ours || !entry.is_regular_file(error)) return false;
+  }
+  return !error && fs::exists(target / "run.json", error);
 }
 
 fs::path target_of(const std::string& folder) {
-  const fs::path path = fs::path(folder).lexically_normal();
+  const fs::path path = fs::weakly_canonical(fs::absolute(folder));
   return path.has_filename() ? path : path.parent_path();  // results/ is results
 }
 
@@ -136,8 +143,15 @@ void move_into_place(const fs::path& from, const fs::path& to) {
   }
   // Exchanged in one step, so that there is always one whole set of results.
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) != 0) {
-    fs::remove_all(to);
-    fs::rename(from, to);
+    const fs::path old = from.string() + "-old";
+    fs::rename(to, old);
+    fs::rename(from, to, error);
+    if (error) {
+      std::error_code ignored;
+      fs::rename(old, to, ignored);
+      throw fs::filesystem_error("rename", to, error);
+    }
+    fs::remove_all(old, error);
   }
   fs::remove_all(from, error);
 }

@@ -133,7 +133,10 @@ int run(const Arguments& arguments) {
     RunReport report = run_study(program, study, arguments);
     report.times.compile = compile_seconds;
     const std::string text =
-        arguments.json ? report_json(report).dump() + "\n" : report_text(report, *program);
+        arguments.json
+            ? report_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+                  "\n"
+            : report_text(report, *program);
     try {
       if (!study.out.empty()) write_results(study.out, report, *program, study);
     } catch (const RunError&) {

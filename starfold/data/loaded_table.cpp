@@ -228,8 +228,11 @@ class LoadedTable : public RecordTable {
     };
     TableCursor blocks = cursor({record(first), record(last)}, block_records, block_records);
     std::vector<double> passing(keep_ ? 0 : columns_ * block_records);
-    for (std::size_t b = first; b < last; ++b)
-      blocks.next(keep_ ? store_.block(b) : passing.data());
+    for (std::size_t b = first; b < last; ++b) {
+      const std::size_t count = blocks.next(keep_ ? store_.block(b) : passing.data());
+      if (count != std::min(block_records, static_cast<std::size_t>(records_) - b * block_records))
+        throw RunError("the table changed while it was read");
+    }
     return blocks.flaws();
   }
 

@@ -190,12 +190,15 @@ std::int64_t whole_number(const std::string& key, const std::string& text, doubl
 // The records of each client in one record set.
 std::vector<std::int64_t> draw_counts(const Simulation& simulation, std::uint32_t array) {
   std::vector<std::int64_t> counts;
+  double total = 0;
   for (std::int64_t client = 0; client < simulation.clients; ++client) {
     RandomStream random(simulation.seed, array, static_cast<std::uint64_t>(client));
     const double count = std::floor(simulation.records.draw(random));
-    if (!(count >= 0 && count <= 1e12)) {
-      throw RunError(fmt::format("records={} gives a client {} records", simulation.records.text,
-                                 count < 0 ? "fewer than 0" : "too many"));
+    total += count;
+    if (!(count >= 0 && total <= 1e15)) {
+      throw RunError(fmt::format(
+          "records={} gives {}", simulation.records.text,
+          count < 0 ? "a client fewer than 0 records" : "more records than can be counted"));
     }
     counts.push_back(static_cast<std::int64_t>(count));
   }
@@ -227,7 +230,10 @@ Shape shape_of(const ir::Input& input, const SizeValues& sizes, std::int64_t rec
     }
     const std::optional<std::int64_t> extent = dim.size.evaluate(sizes);
     if (!extent) {
-      const std::string name = *dim.size.variables().begin();
+      std::string name = "it";
+      for (const std::string& variable : dim.size.variables()) {
+        if (sizes.count(variable) == 0) name = variable;
+      }
       throw RunError(fmt::format(
           "input {} is {}, and nothing says what {} is in a simulation; add --set {}=10",
           input.name, input.type.to_string(), dim.size.to_string(), name));
@@ -326,7 +332,8 @@ Pack simulate(const ir::Program& program, const Simulation& simulation, const Si
   for (std::int64_t client = 0; client < simulation.clients; ++client) {
     const std::int64_t records =
         counts.empty() ? 0 : counts.begin()->second[static_cast<std::size_t>(client)];
-    pack.clients.push_back({fmt::format("client {}", client + 1), records});
+    pack.clients.push_back(
+        {fmt::format("client {}", client + 1), records, static_cast<std::size_t>(client)});
   }
   return pack;
 }

@@ -123,6 +123,14 @@ class JsonFormat : public NamedFormat {
   std::vector<duckdb_type> types_;
 };
 
+// A file by its name, also when that looks like a pattern for several.
+std::string sql_file(const std::string& path) {
+  std::string exact;
+  for (const char c : path)
+    exact += c == '*' || c == '?' || c == '[' ? fmt::format("[{}]", c) : std::string(1, c);
+  return sql_text(exact);
+}
+
 }  // namespace
 
 void check_names(const Statement& statement) {
@@ -146,15 +154,15 @@ std::unique_ptr<TableFormat> open_typed(const Database& database, const std::str
 
 std::unique_ptr<TableFormat> open_parquet(const Database& database, const std::string& path) {
   auto format =
-      std::make_unique<TypedFormat>(database, fmt::format("read_parquet({})", sql_text(path)));
+      std::make_unique<TypedFormat>(database, fmt::format("read_parquet({})", sql_file(path)));
   for (const ColumnInfo& column : format->columns) {
     if (column.name == "file_row_number") return format;
   }
   const Statement count =
-      database.prepare(fmt::format("SELECT count(*) FROM read_parquet({})", sql_text(path)));
+      database.prepare(fmt::format("SELECT count(*) FROM read_parquet({})", sql_file(path)));
   const std::unique_ptr<Rows> rows = count.stream();
   if (rows->next()) format->records = rows->column<std::int64_t>(0)[0];
-  format->numbered_from = fmt::format("read_parquet({}, file_row_number = true)", sql_text(path));
+  format->numbered_from = fmt::format("read_parquet({}, file_row_number = true)", sql_file(path));
   return format;
 }
 

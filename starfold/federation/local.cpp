@@ -36,10 +36,13 @@ struct Traffic {
 
 std::vector<ClientReport> client_reports(const std::vector<std::vector<PackedClient>>& packs,
                                          const std::vector<Traffic>& traffic) {
-  std::vector<ClientReport> reports;
+  std::size_t count = 0;
+  for (const std::vector<PackedClient>& pack : packs) count += pack.size();
+  std::vector<ClientReport> reports(count);
   for (std::size_t i = 0; i < packs.size(); ++i) {
     for (const PackedClient& client : packs[i])
-      reports.push_back({client.name, client.records, traffic[i].sent, traffic[i].received});
+      reports.at(client.place) = {client.name, client.records, traffic[i].sent,
+                                  traffic[i].received};
   }
   return reports;
 }

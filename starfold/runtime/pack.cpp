@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "starfold/base/error.h"
+
 namespace starfold {
 namespace {
 
@@ -29,6 +31,16 @@ bool alike(const ir::Program& program, const Client& a, const Client& b) {
     if (shape != left->second.shape) return false;
   }
   return true;
+}
+
+// Whether a client's arrays fit the program.
+bool binds(const ir::Program& program, const Client& client) {
+  try {
+    bind_client(program, client, {});
+    return true;
+  } catch (const RunError&) {
+    return false;
+  }
 }
 
 Tensor concatenate(const ir::Input& input, const std::vector<const Client*>& clients) {
@@ -57,11 +69,16 @@ Tensor concatenate(const ir::Input& input, const std::vector<const Client*>& cli
   return whole;
 }
 
-Pack pack_together(const ir::Program& program, const std::vector<const Client*>& clients) {
+// The clients at these places.
+Pack pack_together(const ir::Program& program, const std::vector<Client>& all,
+                   const std::vector<std::size_t>& places) {
   Pack pack;
-  pack.records.name = fmt::format("{} clients", clients.size());
-  for (const Client* client : clients)
-    pack.clients.push_back({client->name, reported_records(program, *client)});
+  pack.records.name = fmt::format("{} clients", places.size());
+  std::vector<const Client*> clients;
+  for (const std::size_t place : places) {
+    clients.push_back(&all[place]);
+    pack.clients.push_back({all[place].name, reported_records(program, all[place]), place});
+  }
   for (const ir::Input& input : program.inputs) {
     if (input.type.federated())
       pack.records.arrays.emplace(input.name, concatenate(input, clients));
@@ -69,9 +86,9 @@ Pack pack_together(const ir::Program& program, const std::vector<const Client*>&
   return pack;
 }
 
-Pack alone(const ir::Program& program, Client client) {
+Pack alone(const ir::Program& program, Client client, std::size_t place) {
   Pack pack;
-  pack.clients = {{client.name, reported_records(program, client)}};
+  pack.clients = {{client.name, reported_records(program, client), place}};
   pack.records = std::move(client);
   return pack;
 }
@@ -84,18 +101,18 @@ std::int64_t reported_records(const ir::Program& program, const Client& client) 
 }
 
 std::vector<Pack> pack_clients(const ir::Program& program, std::vector<Client> clients) {
-  std::vector<const Client*> small;
-  bool fit = clients.size() > few_clients;
-  for (const Client& client : clients) {
-    fit = fit && alike(program, clients.front(), client);
-    if (fit && reported_records(program, client) < few_records) small.push_back(&client);
+  std::vector<std::size_t> small;
+  bool fit = clients.size() > few_clients && binds(program, clients.front());
+  for (std::size_t i = 0; fit && i < clients.size(); ++i) {
+    fit = alike(program, clients.front(), clients[i]);
+    if (fit && reported_records(program, clients[i]) < few_records) small.push_back(i);
   }
   std::vector<Pack> packs;
   const bool together = fit && small.size() > few_clients;
-  if (together) packs.push_back(pack_together(program, small));
-  for (Client& client : clients) {
-    if (!together || reported_records(program, client) >= few_records)
-      packs.push_back(alone(program, std::move(client)));
+  if (together) packs.push_back(pack_together(program, clients, small));
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    if (!together || reported_records(program, clients[i]) >= few_records)
+      packs.push_back(alone(program, std::move(clients[i]), i));
   }
   return packs;
 }

@@ -13,6 +13,7 @@ namespace starfold {
 struct PackedClient {
   std::string name;
   std::int64_t records = 0;
+  std::size_t place = 0;  // among all clients of the run
 };
 
 // Clients one after the other; `records` holds what all of them have, under one name.

@@ -311,3 +311,28 @@ def test_progress_only_on_a_terminal(starfold, federation, program):
     seen = os.read(master, 1 << 16)
     assert b"reading data" in seen and b"round " in seen and b" s/round" in seen
     os.close(master)
+
+
+def test_results_replace_results_and_nothing_else(starfold, federation, tmp_path):
+    program = tmp_path / "sum.fold"
+    program.write_text("input x : [*]\noutput s = sum[*](x)\n")
+    clients = federation({"a": {"x": np.ones(3)}})
+    out = tmp_path / "out"
+    assert starfold("run", program, *clients, "--out", out).code == 0
+    assert starfold("run", program, *clients, "--out", ".", cwd=out).code == 0
+    assert sorted(path.name for path in out.iterdir()) == ["outputs.json", "report.html", "run.json", "s.npy"]
+    (out / "notes.txt").write_text("mine")
+    refused = starfold("run", program, *clients, "--out", out)
+    assert refused.code == 3 and "choose another folder" in refused.err
+    assert (out / "notes.txt").read_text() == "mine" and (out / "run.json").exists()
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+
+
+def test_a_name_that_is_no_text(starfold, federation, tmp_path):
+    program = tmp_path / "sum.fold"
+    program.write_text("input x : [*]\noutput s = sum[*](x)\n")
+    _, client = federation({"a": {"x": np.ones(3)}})
+    file = client.split("=", 1)[1]
+    words = ["run", str(program), "--client", b"c\xff=" + file.encode(), "--json"]
+    run = subprocess.run([COMMAND, *words], capture_output=True)
+    assert run.returncode == 0 and json.loads(run.stdout)["outputs"]["s"]["data"] == [3]

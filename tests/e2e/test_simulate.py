@@ -1,5 +1,7 @@
 """Made-up federations: --simulate, and many small clients with data of their own."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,7 @@ def test_the_reference_gives_the_same(starfold, program):
     ("clients=3,records=5,clients=4", 2, ["twice"]),
     ("clients=3,records=normal(-50,1)", 3, ["fewer than 0"]),
     ("clients=100000000,records=100000", 3, ["GB"]),
+    ("clients=10000,records=1e12", 3, ["counted"]),
 ])
 def test_mistakes(starfold, program, spec, code, words):
     run = simulated(starfold, program, spec, "--set", "p=2", code=code)
@@ -99,6 +102,28 @@ def test_many_small_clients_with_data(starfold, program, tmp_path):
     assert [c["name"] for c in report["clients"]] == [f"c{i}" for i in range(40)]
     np.testing.assert_allclose(values(report, "s"), pooled.sum(0), rtol=1e-12)
     np.testing.assert_allclose(values(report, "v"), np.cov(pooled.T), rtol=1e-12)
+
+
+def test_clients_keep_their_order(starfold, program, federation, tmp_path):
+    sizes = [3] * 10 + [40_000] + [5] * 10
+    clients = federation({f"c{i}": {"x": np.ones((n, 2)), "y": np.zeros(n)} for i, n in enumerate(sizes)})
+    run = starfold("run", program, *clients, "--out", tmp_path / "out", "--json")
+    assert [client["records"] for client in run.json()["clients"]] == sizes
+    written = json.loads((tmp_path / "out" / "run.json").read_text())["clients"]
+    assert [client["name"] for client in written] == [f"c{i}" for i in range(len(sizes))]
+    for i, client in enumerate(written):
+        assert f"c{i}." in client["data"]["file"]
+
+
+def test_many_clients_that_are_all_wrong(starfold, program, federation):
+    clients = federation({f"c{i}": {"x": np.ones((2, 2, 2)), "y": np.zeros(2)} for i in range(30)})
+    run = starfold("run", program, *clients)
+    assert run.code == 3 and "client c0" in run.err
+
+
+def test_what_is_for_data_only(starfold, program):
+    run = simulated(starfold, program, "clients=3,records=5", "--set", "p=2", "--missing", "drop", code=2)
+    assert "--missing" in run.err
 
 
 def test_among_many_clients_the_wrong_one_is_named(starfold, program, tmp_path):

@@ -285,6 +285,15 @@ def test_streamed_damage_is_found(refused, duckdb, tmp_path):
             options=("--memory", "1MB"))
 
 
+def test_a_name_that_looks_like_a_pattern(starfold, duckdb, tmp_path):
+    for name, value in (("v*", 1), ("v2", 5)):
+        duckdb(f"copy (select {value} as x from range(4)) to '{tmp_path}/t.parquet'")
+        (tmp_path / "t.parquet").rename(tmp_path / f"{name}.parquet")
+    (tmp_path / "sum.fold").write_text("input x : [*]\noutput s = sum[*](x)\n")
+    run = starfold("run", tmp_path / "sum.fold", "--client", f"a={tmp_path}/v*.parquet", "--json")
+    assert run.json()["outputs"]["s"]["data"] == [4]
+
+
 def test_memory_stays_within_the_budget(duckdb, tmp_path):
     """2 million records of 20 columns are 320 MB; the run may take 200 MB."""
     columns = ", ".join(f"((range * {2 * j + 3}) % 1009)::double / 1009 as c{j}" for j in range(20))
