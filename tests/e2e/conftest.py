@@ -55,6 +55,18 @@ def plain_user():
 
 
 @pytest.fixture
+def program(tmp_path):
+    """Saves a program's text and returns its path."""
+
+    def write(text, name="program.fold"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
 def federation(tmp_path):
     """Saves {client: {input: array}} as .npz files and returns the --client arguments."""
 

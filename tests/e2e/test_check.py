@@ -11,16 +11,6 @@ LOGISTIC = ROOT / "examples" / "logistic.fold"
 KEYS = {"code", "severity", "message", "help", "line", "column", "end_line", "end_column"}
 
 
-@pytest.fixture
-def program(tmp_path):
-    def write(text, name="program.fold"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
 def test_example_of_the_reference(starfold, program):
     program("input x : [*, p]\n\noutput x\n", "mean.fold")
     result = starfold("check", "mean.fold", cwd=program("").parent)

@@ -2,20 +2,8 @@
 import os
 import stat
 
-import pytest
-
 LOOSE = "input   x:[*,p]   # data\nlet a=sum[ * ]( x )\noutput a\n"
 TIGHT = "input x : [*, p]  # data\nlet a = sum[*](x)\noutput a\n"
-
-
-@pytest.fixture
-def program(tmp_path):
-    def write(text, name="program.fold"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write
 
 
 def test_rewrites_the_file(starfold, program):

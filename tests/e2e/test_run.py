@@ -9,21 +9,10 @@ import subprocess
 import time
 
 import numpy as np
-import pytest
 from conftest import COMMAND, array
 
 MEAN = "input x : [*, p]\noutput m = mean[*](x)\n"
 REGRESSION = "input x : [*, p]\ninput y : [*]\ninput ridge : [] = 0\noutput b = solve(x' @ x + ridge * eye(p), x' @ y)\n"
-
-
-@pytest.fixture
-def program(tmp_path):
-    def write(text, name="program.fold"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write
 
 
 def fails(result, *words, code=3):
