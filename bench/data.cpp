@@ -10,7 +10,7 @@
 
 #include "bench/contestant.h"
 #include "starfold/data/database.h"
-#include "starfold/runtime/tensor.h"
+#include "starfold/tensor/tensor.h"
 
 namespace starfold::bench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cli/commands.h"
 #include "starfold/base/suggest.h"
-#include "starfold/ops/op.h"
+#include "starfold/ops/standard.h"
 
 namespace starfold::cli {
 namespace {
@@ -48,7 +48,7 @@ constexpr Chapter chapters[] = {
 
 Rows selected(const std::string& name) {
   Rows rows;
-  for (const auto& op : Signature::standard().ops()) {
+  for (const auto& op : standard_signature().ops()) {
     if (name.empty() || op->name == name) rows.push_back(op.get());
   }
   return rows;
@@ -63,9 +63,8 @@ Rows of_family(const Rows& rows, Family family) {
 
 // How the record axis is folded; empty where it is not.
 std::string merge_of(const Op& op) {
-  return op.family == Family::aggregation && op.monoid != Monoid::none
-             ? std::string(to_string(op.monoid))
-             : "";
+  return op.family == Family::aggregation && op.monoid != nullptr ? std::string(op.monoid->name)
+                                                                  : "";
 }
 
 std::string as_text(const Rows& rows) {

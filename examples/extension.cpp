@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "starfold/ops/standard.h"
 #include "starfold/starfold.h"
 
 using namespace starfold;
@@ -67,7 +68,7 @@ Signature::SharedOnly entropy() {
 }  // namespace
 
 int main() {
-  Signature signature = Signature::standard();
+  Signature signature = standard_signature();
   signature.add(haversine());
   signature.add(entropy());
 

@@ -49,7 +49,7 @@ int main() {
     std::printf("  round %d receives %zu values\n", round.round, round.theta.size());
     for (const Component& component : round.state) {
       std::printf("    %-28s merged by %s\n", component.expression.c_str(),
-                  std::string(to_string(component.merge)).c_str());
+                  std::string(component.merge->name).c_str());
     }
   }
   check(factor(*program->plan).size() == 2, "the deviation needs the centre first");

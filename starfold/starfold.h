@@ -6,15 +6,15 @@
 #pragma once
 
 #include "starfold/base/error.h"              // RunError
-#include "starfold/compile.h"                 // compile: text to typed IR and diagnostics
+#include "starfold/compile/compile.h"         // compile: text to typed IR and diagnostics
+#include "starfold/compile/factorization.h"   // factor, realize, compose: plans as factorizations
 #include "starfold/diag/render.h"             // diagnostics as text and JSON
 #include "starfold/federation/coordinator.h"  // Coordinator: the server's side, without I/O
 #include "starfold/federation/local.h"        // run_local: a federation in one process
 #include "starfold/federation/node.h"         // Node: the client's side, without I/O
 #include "starfold/federation/program.h"      // compile_program: text to plan
-#include "starfold/ops/op.h"                  // Signature: the operations, and how to add your own
+#include "starfold/ops/standard.h"            // Signature: the operations, and how to add your own
 #include "starfold/page/pages.h"              // pages: what a program would send, what a run gave
 #include "starfold/plan/explain.h"            // what leaves each client, as text, JSON, graph
-#include "starfold/plan/factorization.h"      // factor, realize, compose: plans as factorizations
 #include "starfold/plan/plan.h"               // Plan: rounds of encode, merge, decode
 #include "starfold/runtime/reference.h"       // evaluate_reference: the definition

@@ -59,6 +59,7 @@ ir::Program Checker::run(const ast::File& file) {
   close_scope();
   frames_.pop_back();
   diagnostics_.sort();
+  program_.signature = std::make_shared<const Signature>(*options_.signature);
   std::stable_sort(
       program_.name_types.begin(), program_.name_types.end(),
       [](const ir::NameType& a, const ir::NameType& b) { return a.span.begin < b.span.begin; });

@@ -9,7 +9,7 @@
 #include "starfold/base/source.h"
 #include "starfold/diag/diagnostic.h"
 #include "starfold/ir/ir.h"
-#include "starfold/ops/op.h"
+#include "starfold/ops/standard.h"
 #include "starfold/syntax/ast.h"
 
 namespace starfold {
@@ -20,7 +20,7 @@ using ModuleLoader =
 
 struct CheckOptions {
   bool base = false;  // also reject what lies outside the paper's base signature
-  const Signature* signature = &Signature::standard();
+  const Signature* signature = &standard_signature();
   ModuleLoader load;  // where modules come from; the embedded library is asked when it has none
 };
 

@@ -5,7 +5,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/check/checker.h"
-#include "starfold/ops/typing.h"
+#include "starfold/signature/typing.h"
 
 namespace starfold {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "starfold/runtime/tensor.h"
+#include "starfold/tensor/tensor.h"
 
 namespace starfold {
 

@@ -13,7 +13,7 @@
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/study.h"
-#include "starfold/runtime/philox.h"
+#include "starfold/tensor/philox.h"
 
 namespace starfold {
 

@@ -80,7 +80,7 @@ void Coordinator::take(std::size_t client, StateMessage message) {
   if (message.states.size() != round.merges.size())
     reject(client, "it has the wrong number of values");
   for (std::size_t i = 0; i < round.merges.size(); ++i) {
-    const std::string wrong = invalid_state(round.merges[i].monoid, message.states[i],
+    const std::string wrong = invalid_state(*round.merges[i].monoid, message.states[i],
                                             machine_->fold_shape(round.merges[i]));
     if (!wrong.empty())
       reject(client,
@@ -94,7 +94,7 @@ void Coordinator::take(std::size_t client, StateMessage message) {
       merged_ = std::move(states);
     } else {
       for (std::size_t i = 0; i < merged_.size(); ++i)
-        merge(round.merges[i].monoid, merged_[i], states[i]);
+        round.merges[i].monoid->merge(merged_[i], states[i]);
     }
     states.clear();
     ++merged_clients_;

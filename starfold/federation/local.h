@@ -6,6 +6,7 @@
 
 #include "starfold/federation/coordinator.h"
 #include "starfold/federation/node.h"
+#include "starfold/ops/standard.h"
 #include "starfold/runtime/pack.h"
 
 namespace starfold {
@@ -23,7 +24,7 @@ struct RunOptions {
   int threads = 0;  // 0: as many as the machine has
   bool optimize = true;
   std::int64_t block_records = 512;
-  const Signature* signature = &Signature::standard();
+  const Signature* signature = &standard_signature();
   std::function<void(const Progress&)> watch;
   const std::atomic<bool>* stop =
       nullptr;  // set from outside to end the run after the current round

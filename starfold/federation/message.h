@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "starfold/runtime/monoid.h"
+#include "starfold/merge/monoid.h"
 #include "starfold/types/size.h"
 
 namespace starfold {

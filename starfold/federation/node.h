@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "starfold/federation/program.h"
+#include "starfold/ops/standard.h"
 #include "starfold/runtime/engine.h"
 
 namespace starfold {
@@ -12,7 +13,7 @@ namespace starfold {
 // Lets nodes of one process share the compilation of one program text.
 class ProgramCache {
  public:
-  explicit ProgramCache(const Signature& signature = Signature::standard())
+  explicit ProgramCache(const Signature& signature = standard_signature())
       : signature_(signature) {}
   std::shared_ptr<const CompiledProgram> get(const ProgramText& text, bool optimize);
 

@@ -4,8 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "starfold/compile.h"
+#include "starfold/compile/compile.h"
 #include "starfold/federation/message.h"
+#include "starfold/ops/standard.h"
 #include "starfold/plan/plan.h"
 
 namespace starfold {
@@ -19,7 +20,7 @@ struct CompiledProgram {
 };
 
 struct ProgramOptions {
-  const Signature* signature = &Signature::standard();
+  const Signature* signature = &standard_signature();
   bool optimize = true;
   bool base = false;
   ModuleLoader load;  // where modules are looked for that do not come with the text

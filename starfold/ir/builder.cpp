@@ -30,7 +30,8 @@ NodeId Builder::size(const Size& size) {
 NodeId Builder::call(std::string_view name, std::vector<NodeId> args,
                      const std::vector<std::int64_t>& axes, std::vector<Size> sizes,
                      std::vector<Slice> slices) {
-  const Op* op = signature_.find(name, static_cast<int>(args.size() + sizes.size()), !axes.empty());
+  const Op* op =
+      program_.signature->find(name, static_cast<int>(args.size() + sizes.size()), !axes.empty());
   if (op == nullptr) throw Bug(fmt::format("no operation {} for {} operands", name, args.size()));
   Diagnostics diagnostics;
   TypeQuery query{*op, {}, {}, {}, std::nullopt, {}, span_, {}, diagnostics, {}};

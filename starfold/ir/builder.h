@@ -9,9 +9,8 @@ namespace starfold::ir {
 
 class Builder {
  public:
-  // New nodes get `span`, the place they explain.
-  Builder(Program& program, Span span, const Signature& signature = Signature::standard())
-      : program_(program), span_(span), signature_(signature) {}
+  // New nodes get `span`, the place they explain; operations are those of the program's signature.
+  Builder(Program& program, Span span) : program_(program), span_(span) {}
 
   NodeId number(double value);
   NodeId constant(Tensor value);
@@ -34,7 +33,6 @@ class Builder {
  private:
   Program& program_;
   Span span_;
-  const Signature& signature_;
 };
 
 }  // namespace starfold::ir

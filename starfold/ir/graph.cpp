@@ -63,4 +63,15 @@ NodeId Graph::add(Node node) {
   return id;
 }
 
+bool is_op(const Node& node, std::string_view name, std::size_t arity) {
+  return node.kind == Kind::apply && node.op->standard && node.op->name == name &&
+         node.args.size() == arity;
+}
+
+bool is_fold(const Graph& graph, const Node& node) {
+  return node.kind == Kind::apply && !node.federated() &&
+         std::any_of(node.args.begin(), node.args.end(),
+                     [&](NodeId arg) { return graph[arg].federated(); });
+}
+
 }  // namespace starfold::ir

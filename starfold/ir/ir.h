@@ -9,14 +9,15 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "starfold/base/source.h"
-#include "starfold/ops/op.h"
-#include "starfold/runtime/tensor.h"
+#include "starfold/signature/op.h"
+#include "starfold/tensor/tensor.h"
 #include "starfold/types/type.h"
 
 namespace starfold::ir {
@@ -55,6 +56,10 @@ struct Node {
 
 // True when two nodes denote the same value.
 bool same(const Node& a, const Node& b);
+
+// Whether a node applies the language's operation of this name to so many operands. For rewrites that are about one
+// operation; what many operations have in common is a trait of their rows.
+bool is_op(const Node& node, std::string_view name, std::size_t arity);
 
 class Graph {
  public:
@@ -127,6 +132,7 @@ struct LocalName {
 };
 
 struct Program {
+  std::shared_ptr<const Signature> signature;  // keeps the operations of the nodes alive
   Graph graph;
   std::vector<Input> inputs;
   std::vector<SizeVariable> sizes;
@@ -137,6 +143,9 @@ struct Program {
   std::map<NodeId, std::string> names;      // what the user calls a node
   std::map<NodeId, LocalName> local_names;  // what functions call it
 };
+
+// Whether a node is a fold: it takes records in and gives a shared value out.
+bool is_fold(const Graph& graph, const Node& node);
 
 // Where each node and loop belongs: the innermost loop whose iteration it depends on. What does not
 // change inside a loop has its home outside it.

@@ -87,6 +87,7 @@ Program prune(const Program& program) {
   }
 
   Program to;
+  to.signature = program.signature;
   to.sizes = program.sizes;
   to.name_types = program.name_types;
   std::vector<NodeId> place(program.graph.size(), no_node);

@@ -4,6 +4,7 @@ namespace starfold::ir {
 
 Program rebuild(const Program& program, const Rewrite& rewrite) {
   Program to;
+  to.signature = program.signature;
   to.inputs = program.inputs;
   to.sizes = program.sizes;
   to.loops = program.loops;

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "starfold/base/error.h"
+#include "starfold/ir/builder.h"
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/typing.h"
+#include "starfold/ops/standard.h"
+#include "starfold/signature/typing.h"
 
 namespace starfold {
 namespace {
@@ -19,7 +23,7 @@ std::nullopt_t fail_axes_not_written(TypeQuery& query) {
        {query.span, typing::describe(query, 0)},
        {},
        "folding the record axis is what lets a value leave the clients, so it is always written",
-       query.op.monoid == Monoid::none
+       query.op.monoid == nullptr
            ? fmt::format("name an ordinary axis, for example `{}[2]`", query.op.name)
            : fmt::format("write `{0}[*]({1})` to fold the records{2}", query.op.name,
                          query.arg_texts[0],
@@ -43,7 +47,7 @@ std::nullopt_t fail_holistic(TypeQuery& query, std::size_t axis) {
 std::optional<std::vector<std::size_t>> fold_axes(TypeQuery& query) {
   if (!query.axes) {
     if (query.args[0].federated()) {
-      const bool holistic = query.op.monoid == Monoid::none && query.args[0].rank() == 1;
+      const bool holistic = query.op.monoid == nullptr && query.args[0].rank() == 1;
       return holistic ? fail_holistic(query, 0) : fail_axes_not_written(query);
     }
     std::vector<std::size_t> all(query.args[0].rank());
@@ -72,7 +76,7 @@ Types aggregation_type(TypeQuery& query) {
   const std::optional<std::size_t> record_axis = query.args[0].record_axis();
   const bool folds_star =
       record_axis && std::find(axes->begin(), axes->end(), *record_axis) != axes->end();
-  if (folds_star && query.op.monoid == Monoid::none) return fail_holistic(query, *record_axis);
+  if (folds_star && query.op.monoid == nullptr) return fail_holistic(query, *record_axis);
   Type type = query.args[0];
   for (auto axis = axes->rbegin(); axis != axes->rend(); ++axis) type = without_axis(type, *axis);
   query.attrs.axes.assign(axes->begin(), axes->end());
@@ -95,19 +99,96 @@ Types quantile_type(TypeQuery& query) {
   return types;
 }
 
-Op aggregation(std::string name, double (*fold)(std::span<const double>), Monoid monoid,
-               DerivativeRule derivative, std::string doc) {
+// --- folds of the record axis that other folds can express
+
+using ir::NodeId;
+
+// One count per record set: whatever value asks, the first input of its record set answers.
+NodeId records_of(ir::Builder& build, const std::string& record_set) {
+  for (const ir::Input& input : build.program().inputs) {
+    if (input.type.federated() && input.type.record_set() == record_set)
+      return build.call("records", {input.node});
+  }
+  throw Bug("a record set without an input");
+}
+
+// The number of elements that a fold takes in: records times the sizes of its ordinary axes.
+NodeId folded_count(ir::Builder& build, const ir::Node& fold) {
+  const Type of = build.type(fold.args[0]);
+  NodeId count = records_of(build, of.record_set());
+  for (const std::int64_t axis : fold.attrs.axes) {
+    const Dim& dim = of.dims[static_cast<std::size_t>(axis)];
+    if (!dim.star && !dim.is_one()) count = build.mul(count, build.size(dim.size));
+  }
+  return count;
+}
+
+NodeId mean_from_sum(ir::Builder& build, const ir::Node& fold) {
+  return build.div(build.call("sum", fold.args, fold.attrs.axes), folded_count(build, fold));
+}
+
+NodeId std_from_var(ir::Builder& build, const ir::Node& fold) {
+  return build.call("sqrt", {build.call("var", fold.args, fold.attrs.axes)});
+}
+
+NodeId count_from_records(ir::Builder& build, const ir::Node& fold) {
+  const NodeId count = folded_count(build, fold);
+  std::vector<Size> sizes;
+  for (const Dim& dim : fold.type().dims) sizes.push_back(dim.size);
+  return sizes.empty() ? count : build.call("full", {count}, {}, std::move(sizes));
+}
+
+// --- ranges
+
+using Ranges = std::span<const Interval>;
+
+Interval sum_range(Ranges x, double n) { return range::sum(x[0], n); }
+
+Interval prod_range(Ranges x, double n) {
+  const double top = std::pow(std::max(x[0].size(), 1.0), n);
+  return range::outward({x[0].lo >= 0 ? 0 : -top, top});
+}
+
+// Of no elements it is inf or -inf; what a range speaks of are the values of elements.
+Interval element_range(Ranges x, double /*n*/) { return x[0]; }
+
+Interval mean_range(Ranges x, double /*n*/) { return range::outward(x[0]); }
+
+Interval count_range(Ranges /*x*/, double n) { return {0, n}; }
+
+// At most a quarter of the squared width, times n / (n - 1).
+Interval var_range(Ranges x, double /*n*/) {
+  const double width = x[0].hi - x[0].lo;
+  return range::outward({0, width * width / 2});
+}
+
+Interval std_range(Ranges x, double n) {
+  return range::outward({0, std::sqrt(var_range(x, n).hi)});
+}
+
+Interval norm_range(Ranges x, double n) { return range::outward({0, std::sqrt(n) * x[0].size()}); }
+
+Interval logsumexp_range(Ranges x, double n) {
+  return range::outward({x[0].lo, x[0].hi + std::log(n)});
+}
+
+Interval position_range(Ranges /*x*/, double n) { return {1, n}; }
+
+// --- rows
+
+Op aggregation(std::string name, RangeRule range, double (*fold)(std::span<const double>),
+               const Monoid* monoid, DerivativeRule derivative, std::string doc) {
   Op op;
   op.surface = name + "[axes](e)";
   op.name = std::move(name);
   op.family = Family::aggregation;
   op.axes = Op::Axes::optional;
-  op.rule = monoid == Monoid::none ? "removes ordinary axes; never the star"
-                                   : "removes axes; folding the star gives a shared value";
+  op.rule = monoid == nullptr ? "removes ordinary axes; never the star"
+                              : "removes axes; folding the star gives a shared value";
   op.doc = std::move(doc);
   op.type = aggregation_type;
-  op.fold = fold;
   op.monoid = monoid;
+  op.range = std::move(range);
   op.flat = derivative == nullptr ? 1U : 0U;
   op.derivative = derivative;
   op.meaning = [fold](const Application& a) { return meaning::aggregate(fold, a); };
@@ -116,7 +197,7 @@ Op aggregation(std::string name, double (*fold)(std::span<const double>), Monoid
 
 Op quantile() {
   Op op =
-      aggregation("quantile", nullptr, Monoid::none, derivative::order_statistic,
+      aggregation("quantile", mean_range, nullptr, nullptr, derivative::order_statistic,
                   "the q-quantile by linear interpolation (type 7); a vector q adds a last axis");
   op.surface = "quantile[axes](e, q)";
   op.min_args = op.max_args = 2;
@@ -125,32 +206,74 @@ Op quantile() {
   return op;
 }
 
+Op with_kernel(Op op, Kernel kernel, std::string_view join = {}) {
+  op.kernel = kernel;
+  op.join = join;
+  return op;
+}
+
+Op with_lowering(Op op, Lowering lowering) {
+  op.lowering = lowering;
+  return op;
+}
+
+Op truth(Op op) {
+  op.truth = true;
+  return op;
+}
+
 }  // namespace
+
+NodeId records_from_input(ir::Builder& build, const ir::Node& fold) {
+  return records_of(build, build.type(fold.args[0]).record_set());
+}
 
 std::vector<Op> aggregation_ops() {
   using namespace meaning;
+  namespace m = monoids;
   return {
-      aggregation("sum", fold_sum, Monoid::sum, derivative::sum, "the sum; 0 for no elements"),
-      aggregation("prod", fold_prod, Monoid::prod, derivative::prod,
-                  "the product; 1 for no elements"),
-      aggregation("min", fold_min, Monoid::min, derivative::extreme,
-                  "the smallest element; inf for none; nan if any is nan"),
-      aggregation("max", fold_max, Monoid::max, derivative::extreme,
-                  "the largest element; -inf for none; nan if any is nan"),
-      aggregation("count", fold_count, Monoid::count, nullptr, "the number of elements"),
-      aggregation("mean", fold_mean, Monoid::sum, derivative::mean,
-                  "the arithmetic mean; nan for no elements"),
-      aggregation("var", fold_var, Monoid::moments, derivative::var,
+      with_kernel(aggregation("sum", sum_range, fold_sum, &m::sum, derivative::sum,
+                              "the sum; 0 for no elements"),
+                  Kernel::join, "+"),
+      with_kernel(aggregation("prod", prod_range, fold_prod, &m::prod, derivative::prod,
+                              "the product; 1 for no elements"),
+                  Kernel::join, "*"),
+      with_kernel(aggregation("min", element_range, fold_min, &m::min, derivative::extreme,
+                              "the smallest element; inf for none; nan if any is nan"),
+                  Kernel::join, "min"),
+      with_kernel(aggregation("max", element_range, fold_max, &m::max, derivative::extreme,
+                              "the largest element; -inf for none; nan if any is nan"),
+                  Kernel::join, "max"),
+      with_lowering(with_kernel(aggregation("count", count_range, fold_count, &m::count, nullptr,
+                                            "the number of elements"),
+                                Kernel::count),
+                    count_from_records),
+      with_lowering(
+          with_kernel(aggregation("mean", mean_range, fold_mean, &m::sum, derivative::mean,
+                                  "the arithmetic mean; nan for no elements"),
+                      Kernel::mean, "+"),
+          mean_from_sum),
+      aggregation("var", var_range, fold_var, &m::moments, derivative::var,
                   "the variance with divisor n - 1; nan for fewer than two"),
-      aggregation("std", fold_std, Monoid::moments, derivative::std, "the square root of var"),
-      aggregation("logsumexp", fold_logsumexp, Monoid::logsumexp, derivative::logsumexp,
-                  "log(sum(exp(e))) without overflow; -inf for none"),
-      aggregation("any", fold_any, Monoid::any, nullptr, "1 if some element is not zero, else 0"),
-      aggregation("all", fold_all, Monoid::all, nullptr, "1 if no element is zero, else 0"),
-      aggregation("norm", fold_norm, Monoid::sum, derivative::norm, "the Euclidean norm"),
-      aggregation("argmax", fold_argmax, Monoid::none, nullptr,
-                  "the position of the largest element, counted from 1"),
-      aggregation("median", fold_median, Monoid::none, derivative::order_statistic, "the median"),
+      with_lowering(aggregation("std", std_range, fold_std, &m::moments, derivative::std,
+                                "the square root of var"),
+                    std_from_var),
+      with_kernel(
+          aggregation("logsumexp", logsumexp_range, fold_logsumexp, &m::logsumexp,
+                      derivative::logsumexp, "log(sum(exp(e))) without overflow; -inf for none"),
+          Kernel::logsumexp),
+      truth(with_kernel(aggregation("any", range::unit, fold_any, &m::any, nullptr,
+                                    "1 if some element is not zero, else 0"),
+                        Kernel::join, "or")),
+      truth(with_kernel(aggregation("all", range::unit, fold_all, &m::all, nullptr,
+                                    "1 if no element is zero, else 0"),
+                        Kernel::join, "and")),
+      aggregation("norm", norm_range, fold_norm, &m::norm, derivative::norm, "the Euclidean norm"),
+      with_kernel(aggregation("argmax", position_range, fold_argmax, nullptr, nullptr,
+                              "the position of the largest element, counted from 1"),
+                  Kernel::argmax),
+      aggregation("median", mean_range, fold_median, nullptr, derivative::order_statistic,
+                  "the median"),
       quantile(),
   };
 }

@@ -4,8 +4,8 @@
 
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/op.h"
-#include "starfold/ops/typing.h"
+#include "starfold/ops/standard.h"
+#include "starfold/signature/typing.h"
 
 namespace starfold {
 namespace {
@@ -29,12 +29,39 @@ double floored_mod(double a, double b) {
   return (r < 0) != (b < 0) ? r + b : r;
 }
 
-constexpr double truth(bool value) { return value ? 1.0 : 0.0; }
+constexpr double as_number(bool value) { return value ? 1.0 : 0.0; }
+
+Interval unit(Interval, Interval) { return {0, 1}; }
+Interval difference_range(Interval a, Interval b) { return range::plus(a, {-b.hi, -b.lo}); }
+Interval minimum_range(Interval a, Interval b) {
+  return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+}
+Interval maximum_range(Interval a, Interval b) {
+  return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+}
+Interval mod_range(Interval, Interval b) { return {std::min(b.lo, 0.0), std::max(b.hi, 0.0)}; }
+Interval angle_range(Interval, Interval) { return range::outward({-M_PI, M_PI}); }
+
+// a ^ b = exp(b log a): known where a is positive, and for the squares that people write.
+Interval power_range(Interval a, Interval b) {
+  if (a.lo > 0) {
+    const Interval exponent = range::times(b, range::outward({std::log(a.lo), std::log(a.hi)}));
+    return range::outward({std::exp(exponent.lo), std::exp(exponent.hi)});
+  }
+  if (b.lo != b.hi || b.lo < 1 || b.lo != std::floor(b.lo)) return {};
+  const double top = std::pow(a.size(), b.lo);
+  const bool even = std::fmod(b.lo, 2) == 0;
+  return range::outward({even ? 0 : -top, top});
+}
+
+enum Traits : unsigned { plain = 0, cheap = 1, truth = 2 };
 
 struct Row {
   const char* name;
   Family family;
   bool infix;
+  unsigned traits;
+  Interval (*range)(Interval, Interval);
   double (*map)(double, double);
   const char* doc;
   DerivativeRule derivative;  // null: zero everywhere
@@ -44,50 +71,58 @@ using D = diff::Pullback;
 
 using F = Family;
 constexpr Row kRows[] = {
-    {"+", F::binary, true, [](double a, double b) { return a + b; }, "sum",
+    {"+", F::binary, true, cheap, range::plus, [](double a, double b) { return a + b; }, "sum",
      [](D& d) {
        d.pass(0);
        d.pass(1);
      }},
-    {"-", F::binary, true, [](double a, double b) { return a - b; }, "difference",
+    {"-", F::binary, true, cheap, difference_range, [](double a, double b) { return a - b; },
+     "difference",
      [](D& d) {
        d.pass(0);
        d.pass(1, -1);
      }},
-    {"*", F::binary, true, [](double a, double b) { return a * b; }, "product",
+    {"*", F::binary, true, cheap, range::times, [](double a, double b) { return a * b; }, "product",
      [](D& d) {
        d.pass(0, 1, {d.x(1)});
        d.pass(1, 1, {d.x(0)});
      }},
-    {"/", F::binary, true, [](double a, double b) { return a / b; }, "quotient",
+    {"/", F::binary, true, cheap, range::over, [](double a, double b) { return a / b; }, "quotient",
      [](D& d) {
        d.pass(0, 1, {}, {d.x(1)});
        d.pass(1, -1, {d.y()}, {d.x(1)});
      }},
-    {"^", F::binary, true, [](double a, double b) { return std::pow(a, b); }, "power",
-     derivative::power},
-    {"and", F::binary, true, [](double a, double b) { return truth(a != 0 && b != 0); },
+    {"^", F::binary, true, plain, power_range, [](double a, double b) { return std::pow(a, b); },
+     "power", derivative::power},
+    {"and", F::binary, true, truth, unit,
+     [](double a, double b) { return as_number(a != 0 && b != 0); },
      "1 where both are non-zero, else 0", nullptr},
-    {"or", F::binary, true, [](double a, double b) { return truth(a != 0 || b != 0); },
+    {"or", F::binary, true, truth, unit,
+     [](double a, double b) { return as_number(a != 0 || b != 0); },
      "1 where either is non-zero, else 0", nullptr},
-    {"min", F::binary, false, minimum, "the smaller of two; nan if either is", derivative::minimum},
-    {"max", F::binary, false, maximum, "the larger of two; nan if either is", derivative::maximum},
-    {"mod", F::binary, false, floored_mod, "remainder with the sign of the divisor",
-     derivative::mod},
-    {"atan2", F::binary, false, [](double a, double b) { return std::atan2(a, b); },
+    {"min", F::binary, false, cheap, minimum_range, minimum, "the smaller of two; nan if either is",
+     derivative::minimum},
+    {"max", F::binary, false, cheap, maximum_range, maximum, "the larger of two; nan if either is",
+     derivative::maximum},
+    {"mod", F::binary, false, plain, mod_range, floored_mod,
+     "remainder with the sign of the divisor", derivative::mod},
+    {"atan2", F::binary, false, plain, angle_range,
+     [](double a, double b) { return std::atan2(a, b); },
      "angle of the point (b, a), in radians from -pi to pi", derivative::atan2},
-    {"==", F::comparison, true, [](double a, double b) { return truth(a == b); },
-     "1 where equal, else 0", nullptr},
-    {"!=", F::comparison, true, [](double a, double b) { return truth(a != b); },
-     "1 where different, else 0", nullptr},
-    {"<", F::comparison, true, [](double a, double b) { return truth(a < b); },
-     "1 where less, else 0", nullptr},
-    {"<=", F::comparison, true, [](double a, double b) { return truth(a <= b); },
-     "1 where less or equal, else 0", nullptr},
-    {">", F::comparison, true, [](double a, double b) { return truth(a > b); },
-     "1 where greater, else 0", nullptr},
-    {">=", F::comparison, true, [](double a, double b) { return truth(a >= b); },
-     "1 where greater or equal, else 0", nullptr},
+    {"==", F::comparison, true, cheap | truth, unit,
+     [](double a, double b) { return as_number(a == b); }, "1 where equal, else 0", nullptr},
+    {"!=", F::comparison, true, cheap | truth, unit,
+     [](double a, double b) { return as_number(a != b); }, "1 where different, else 0", nullptr},
+    {"<", F::comparison, true, cheap | truth, unit,
+     [](double a, double b) { return as_number(a < b); }, "1 where less, else 0", nullptr},
+    {"<=", F::comparison, true, cheap | truth, unit,
+     [](double a, double b) { return as_number(a <= b); }, "1 where less or equal, else 0",
+     nullptr},
+    {">", F::comparison, true, cheap | truth, unit,
+     [](double a, double b) { return as_number(a > b); }, "1 where greater, else 0", nullptr},
+    {">=", F::comparison, true, cheap | truth, unit,
+     [](double a, double b) { return as_number(a >= b); }, "1 where greater or equal, else 0",
+     nullptr},
 };
 
 }  // namespace
@@ -104,6 +139,10 @@ std::vector<Op> binary_ops() {
     op.doc = row.doc;
     op.type = typing::broadcasting;
     op.map2 = row.map;
+    op.kernel = Kernel::binary;
+    op.cheap = (row.traits & cheap) != 0;
+    op.truth = (row.traits & truth) != 0;
+    op.range = [&row](std::span<const Interval> x, double) { return row.range(x[0], x[1]); };
     op.flat = row.derivative == nullptr ? 3U : 0U;
     op.derivative = row.derivative;
     op.meaning = [map = row.map](const Application& a) { return meaning::map_binary(map, a); };

@@ -2,18 +2,25 @@
 // (prop:conservative-signature-extensions).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/typing.h"
+#include "starfold/ops/standard.h"
+#include "starfold/signature/typing.h"
 
 namespace starfold {
 namespace {
 
-Op row(std::string name, int arity, std::string surface, std::string rule, std::string doc,
-       TypeRule type, Meaning meaning, DerivativeRule derivative = nullptr) {
+Op row(std::string name, Kernel kernel, RangeRule range, int arity, std::string surface,
+       std::string rule, std::string doc, TypeRule type, Meaning meaning,
+       DerivativeRule derivative = nullptr) {
   Op op;
   op.name = std::move(name);
   op.family = Family::client_local;
+  op.kernel = kernel;
+  op.range = std::move(range);
   op.min_args = op.max_args = arity;
   op.surface = std::move(surface);
   op.rule = std::move(rule);
@@ -22,6 +29,24 @@ Op row(std::string name, int arity, std::string surface, std::string rule, std::
   op.meaning = std::move(meaning);
   op.derivative = derivative;
   return op;
+}
+
+using Ranges = std::span<const Interval>;
+
+Interval zero_range(Ranges, double) { return {0, 0}; }
+Interval one_range(Ranges, double) { return {1, 1}; }
+Interval log_softmax_range(Ranges, double) { return {-std::numeric_limits<double>::infinity(), 0}; }
+Interval where_range(Ranges x, double) { return range::hull(x[1], x[2]); }
+// Whatever is clipped, it ends up between the ends.
+Interval clip_range(Ranges x, double) {
+  const auto within = [&](double value) {
+    return std::clamp(value, x[1].lo, std::max(x[1].lo, x[2].hi));
+  };
+  return {within(x[0].lo), within(x[0].hi)};
+}
+Interval clip_norm_range(Ranges x, double) {
+  const double most = std::min(x[0].size(), std::max(x[1].hi, 0.0));
+  return {-most, most};
 }
 
 Types one(Type type) { return std::vector<Type>{std::move(type)}; }
@@ -81,41 +106,46 @@ Types along_axis_type(TypeQuery& query) {
 
 std::vector<Op> client_local_ops() {
   Op one_hot =
-      row("one_hot", 2, "one_hot(e, k)", "T -> [T, k]",
+      row("one_hot", Kernel::one_hot, range::unit, 2, "one_hot(e, k)", "T -> [T, k]",
           "1 in the column of the label (1..k), 0 elsewhere", one_hot_type, meaning::one_hot);
+  one_hot.truth = true;
   one_hot.first_size_arg = 1;
-  Op softmax = row("softmax", 1, "softmax[j](e)", "T -> T; j is not the star",
-                   "exp(e) scaled to sum 1 along an ordinary axis", along_axis_type,
-                   meaning::softmax, derivative::softmax);
+  Op softmax = row("softmax", Kernel::softmax, range::unit, 1, "softmax[j](e)",
+                   "T -> T; j is not the star", "exp(e) scaled to sum 1 along an ordinary axis",
+                   along_axis_type, meaning::softmax, derivative::softmax);
   softmax.axes = Op::Axes::required;
-  Op log_softmax = row("log_softmax", 1, "log_softmax[j](e)", "T -> T; j is not the star",
-                       "log(softmax[j](e)) without overflow", along_axis_type, meaning::log_softmax,
-                       derivative::log_softmax);
+  Op log_softmax =
+      row("log_softmax", Kernel::log_softmax, log_softmax_range, 1, "log_softmax[j](e)",
+          "T -> T; j is not the star", "log(softmax[j](e)) without overflow", along_axis_type,
+          meaning::log_softmax, derivative::log_softmax);
   log_softmax.axes = Op::Axes::required;
   Op where =
-      row("where", 3, "where(c, a, b)", "broadcast(c, a, b)", "a where c is not zero, else b",
-          typing::broadcasting, meaning::where, derivative::where);
+      row("where", Kernel::ternary, where_range, 3, "where(c, a, b)", "broadcast(c, a, b)",
+          "a where c is not zero, else b", typing::broadcasting, meaning::where, derivative::where);
   where.flat = 1U;  // in the condition
   std::vector<Op> ops = {
-      row("zeros_like", 1, "zeros_like(e)", "T -> T", "zeros in the shape of e", typing::unchanged,
-          meaning::zeros_like),
-      row("ones_like", 1, "ones_like(e)", "T -> T", "ones in the shape of e", typing::unchanged,
-          meaning::ones_like),
-      row("outer", 2, "outer(a, b)", "[p], [q] -> [p, q]; [*, p], [*, q] -> [*, p, q]",
+      row("zeros_like", Kernel::zeros, zero_range, 1, "zeros_like(e)", "T -> T",
+          "zeros in the shape of e", typing::unchanged, meaning::zeros_like),
+      row("ones_like", Kernel::ones, one_range, 1, "ones_like(e)", "T -> T",
+          "ones in the shape of e", typing::unchanged, meaning::ones_like),
+      row("outer", Kernel::outer, range::product, 2, "outer(a, b)",
+          "[p], [q] -> [p, q]; [*, p], [*, q] -> [*, p, q]",
           "all products of two vectors, per record", outer_type, meaning::outer, derivative::outer),
       std::move(where),
-      row("clip", 3, "clip(e, lo, hi)", "broadcast(e, lo, hi)", "e moved into [lo, hi]",
-          typing::broadcasting, meaning::clip, derivative::clip),
-      row("clip_norm", 2, "clip_norm(e, c)", "T, [] -> T",
+      row("clip", Kernel::ternary, clip_range, 3, "clip(e, lo, hi)", "broadcast(e, lo, hi)",
+          "e moved into [lo, hi]", typing::broadcasting, meaning::clip, derivative::clip),
+      row("clip_norm", Kernel::clip_norm, clip_norm_range, 2, "clip_norm(e, c)", "T, [] -> T",
           "each record scaled to Euclidean norm at most c", clip_norm_type, meaning::clip_norm,
           derivative::clip_norm),
       std::move(one_hot),
       std::move(softmax),
       std::move(log_softmax),
-      row("stop_gradient", 1, "stop_gradient(e)", "T -> T", "e itself, constant for derivatives",
-          typing::unchanged, [](const Application& a) { return std::vector<Tensor>{a.arg(0)}; }),
+      row("stop_gradient", Kernel::view, range::first_operand, 1, "stop_gradient(e)", "T -> T",
+          "e itself, constant for derivatives", typing::unchanged,
+          [](const Application& a) { return std::vector<Tensor>{a.arg(0)}; }),
   };
   for (Op& op : ops) {
+    op.cheap = op.kernel == Kernel::outer || op.kernel == Kernel::ternary;
     if (op.name == "zeros_like" || op.name == "ones_like" || op.name == "one_hot" ||
         op.name == "stop_gradient")
       op.flat = 1U;

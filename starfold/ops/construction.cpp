@@ -1,7 +1,8 @@
 // Shared-only constructions: values made from sizes and seeds, and rearrangements of shared axes.
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/typing.h"
+#include "starfold/ops/standard.h"
+#include "starfold/signature/typing.h"
 
 namespace starfold {
 namespace {
@@ -88,6 +89,26 @@ std::vector<Op> construction_ops() {
           sort_type, meaning::sort, derivative::order_statistic),
       std::move(cumsum),
   };
+  const std::pair<std::string_view, RangeRule> ranges[] = {
+      {"zeros",
+       [](std::span<const Interval>, double) {
+         return Interval{0, 0};
+       }},
+      {"ones",
+       [](std::span<const Interval>, double) {
+         return Interval{1, 1};
+       }},
+      {"full", range::first_operand},
+      {"eye", range::unit},
+      {"linspace", range::any_operand},
+      {"uniform", range::unit},
+      {"sort", range::first_operand},
+  };
+  for (const auto& [name, rule] : ranges) {
+    for (Op& op : ops) {
+      if (op.name == name) op.range = rule;
+    }
+  }
   for (Op& op : ops) {
     if (op.name == "normal" || op.name == "uniform") op.flat = 1U;  // seeds are whole numbers
   }

@@ -2,7 +2,8 @@
 // the derivative is shared, of one number per record it is one derivative per record.
 #include <fmt/format.h>
 
-#include "starfold/ops/typing.h"
+#include "starfold/ops/standard.h"
+#include "starfold/signature/typing.h"
 
 namespace starfold {
 namespace {

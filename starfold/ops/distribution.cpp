@@ -1,9 +1,9 @@
 // Shared-only extension: distribution functions, element-wise by broadcasting.
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/op.h"
 #include "starfold/ops/special.h"
-#include "starfold/ops/typing.h"
+#include "starfold/ops/standard.h"
+#include "starfold/signature/typing.h"
 
 namespace starfold {
 namespace {
@@ -51,7 +51,7 @@ Op row3(const char* name, const char* parameters, double (*map)(double, double, 
 
 std::vector<Op> distribution_ops() {
   using namespace special;
-  return {
+  std::vector<Op> ops = {
       row1("normal_cdf", "x", normal_cdf, derivative::normal_cdf,
            "P(Z <= x) of a standard normal Z"),
       row1("normal_sf", "x", normal_sf, derivative::normal_sf,
@@ -72,6 +72,10 @@ std::vector<Op> distribution_ops() {
            "P(X <= x) of F with d1 and d2 degrees of freedom"),
       row3("f_sf", "x, d1, d2", f_sf, derivative::f_sf, "P(X > x) of F, exact in the far tail"),
   };
+  for (Op& op : ops) {
+    if (!op.name.ends_with("_quantile")) op.range = range::unit;
+  }
+  return ops;
 }
 
 }  // namespace starfold

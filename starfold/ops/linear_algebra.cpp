@@ -4,7 +4,8 @@
 #include "starfold/base/error.h"
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/typing.h"
+#include "starfold/ops/standard.h"
+#include "starfold/signature/typing.h"
 
 namespace starfold {
 namespace {

@@ -3,7 +3,7 @@
 // its virtual global tensor, and `Application::record_axes` says which axis is the star.
 #pragma once
 
-#include "starfold/ops/op.h"
+#include "starfold/signature/op.h"
 
 namespace starfold::meaning {
 

@@ -7,9 +7,10 @@
 #include <numeric>
 
 #include "starfold/base/error.h"
+#include "starfold/merge/scale.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/meaning_support.h"
-#include "starfold/runtime/compensated_sum.h"
+#include "starfold/tensor/compensated_sum.h"
+#include "starfold/tensor/samples.h"
 
 namespace starfold::meaning {
 namespace {
@@ -21,33 +22,6 @@ using Values = std::span<const double>;
 
 bool has_nan(Values v) {
   return std::any_of(v.begin(), v.end(), [](double x) { return std::isnan(x); });
-}
-
-// A tensor seen as rows to be folded: the kept axes in front, the folded ones merged behind them.
-struct Rows {
-  Shape kept;
-  std::size_t length = 1;
-  std::vector<double> data;
-
-  std::size_t count() const { return static_cast<std::size_t>(element_count(kept)); }
-  Values row(std::size_t i) const { return {data.data() + i * length, length}; }
-};
-
-Rows rows_of(const Tensor& tensor, std::vector<std::int64_t> folded) {
-  std::sort(folded.begin(), folded.end());  // the merged axis runs row-major, however written
-  Rows rows;
-  std::vector<std::size_t> order;
-  for (std::size_t axis = 0; axis < tensor.rank(); ++axis) {
-    if (std::binary_search(folded.begin(), folded.end(), static_cast<std::int64_t>(axis))) continue;
-    order.push_back(axis);
-    rows.kept.push_back(tensor.shape[axis]);
-  }
-  for (const std::int64_t axis : folded) {
-    order.push_back(static_cast<std::size_t>(axis));
-    rows.length *= static_cast<std::size_t>(tensor.shape.at(axis));
-  }
-  rows.data = permuted(tensor, order).data;
-  return rows;
 }
 
 // R's type 7 and NumPy's default: linear between the order statistics around (n - 1) q.
@@ -67,9 +41,9 @@ bool nan_last(double a, double b) { return a < b || (!std::isnan(a) && std::isna
 }  // namespace
 
 Results aggregate(double (*fold)(Values), const Application& a) {
-  const Rows rows = rows_of(a.arg(0), a.axes);
-  Tensor result(rows.kept);
-  for (std::size_t i = 0; i < rows.count(); ++i) result.data[i] = fold(rows.row(i));
+  const Samples all = samples(a.arg(0), a.axes);
+  Tensor result(all.kept);
+  for (std::size_t i = 0; i < all.count(); ++i) result.data[i] = fold(all[i]);
   return {std::move(result)};
 }
 
@@ -80,11 +54,11 @@ Results quantile(const Application& a) {
       throw RunError(fmt::format("quantile: the probability {} is not between 0 and 1", p));
     }
   }
-  const Rows rows = rows_of(a.arg(0), a.axes);
-  Tensor result(rows.kept, std::vector<double>{});
+  const Samples all = samples(a.arg(0), a.axes);
+  Tensor result(all.kept, std::vector<double>{});
   result.shape.insert(result.shape.end(), q.shape.begin(), q.shape.end());
-  for (std::size_t i = 0; i < rows.count(); ++i) {
-    std::vector<double> sorted(rows.row(i).begin(), rows.row(i).end());
+  for (std::size_t i = 0; i < all.count(); ++i) {
+    std::vector<double> sorted(all[i].begin(), all[i].end());
     std::sort(sorted.begin(), sorted.end(), nan_last);
     for (const double p : q.data) result.data.push_back(quantile_of_sorted(sorted, p));
   }
@@ -113,10 +87,9 @@ double fold_count(Values v) { return static_cast<double>(v.size()); }
 
 double fold_mean(Values v) { return fold_sum(v) / fold_count(v); }
 
-// The second sum takes back what the rounding of the mean put into the first.
 double fold_var(Values v) {
   if (v.size() < 2) return kNan;
-  const double mean = fold_mean(v);
+  const double mean = stable_mean(v);
   CompensatedSum squares;
   CompensatedSum deviations;
   for (const double x : v) {
@@ -124,8 +97,9 @@ double fold_var(Values v) {
     deviations.add(x - mean);
   }
   const double n = fold_count(v);
-  const double drift = deviations.value();
-  return std::max((squares.value() - drift * drift / n) / (n - 1), 0.0);
+  // The drift takes back what the rounding of the mean put into the squares.
+  const double drift = deviations.value() * deviations.value() / n;
+  return std::max((squares.value() - (std::isfinite(drift) ? drift : 0)) / (n - 1), 0.0);
 }
 
 double fold_std(Values v) { return std::sqrt(fold_var(v)); }

@@ -4,8 +4,8 @@
 
 #include "starfold/base/error.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/meaning_support.h"
-#include "starfold/runtime/compensated_sum.h"
+#include "starfold/tensor/compensated_sum.h"
+#include "starfold/tensor/gather.h"
 
 namespace starfold::meaning {
 namespace {

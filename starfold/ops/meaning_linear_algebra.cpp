@@ -9,7 +9,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/meaning_support.h"
+#include "starfold/tensor/gather.h"
 
 namespace starfold::meaning {
 namespace {

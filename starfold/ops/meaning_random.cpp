@@ -4,9 +4,9 @@
 
 #include "starfold/base/error.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/meaning_support.h"
 #include "starfold/ops/special.h"
-#include "starfold/runtime/philox.h"
+#include "starfold/tensor/gather.h"
+#include "starfold/tensor/philox.h"
 
 namespace starfold::meaning {
 namespace {

@@ -6,7 +6,8 @@
 
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/typing.h"
+#include "starfold/ops/standard.h"
+#include "starfold/signature/typing.h"
 
 namespace starfold {
 namespace {
@@ -481,29 +482,38 @@ std::vector<Op> structure_ops() {
   reshape.first_size_arg = 1;
   Op records = row("records", Family::aggregation, 1, 1, "records(e)", "Fed -> []",
                    "the number of records of e's record set", records_type, meaning::records);
-  records.monoid = Monoid::count;
+  records.monoid = &monoids::count;
+  records.lowering = records_from_input;
+  records.range = [](std::span<const Interval>, double n) { return Interval{0, n}; };
   records.flat = 1U;
   Op lookup = row("[e]", Family::client_local, 2, 2, "table[e]", "[k, ...], T -> [T, ...]",
                   "looks up a shared table with 1-based indices, per record where e is federated",
                   lookup_type, meaning::lookup, derivative::lookup);
   lookup.flat = 2U;  // in the indices
-  return {
-      std::move(permute),
+  lookup.kernel = Kernel::lookup;
+  lookup.range = range::first_operand;
+  Op matmul =
       row("@", Family::matmul, 2, 2, "a @ b",
           "contracts the last axis of a with the first (vector) or second-to-last axis of b",
           "matrix product; contracting star with star folds the records", matmul_type,
-          meaning::matmul, derivative::matmul),
-      std::move(records),
-      row("[:]", Family::client_local, 1, 1, "e[:, 2], e[:, 2:4], e[:, new]",
-          "per axis: kept, removed or shortened; the star only `:`",
-          "picks along ordinary axes; positions count from 1, ranges include both ends", index_type,
-          meaning::index, derivative::index),
-      std::move(lookup),
-      std::move(concat),
-      row("[,]", Family::client_local, 1, -1, "[a, b, c]", "n values of type T -> [n, T]",
-          "a vector, matrix or stack of equal shapes", stack_type, meaning::stack,
-          derivative::stack),
-      std::move(reshape),
+          meaning::matmul, derivative::matmul);
+  matmul.monoid = &monoids::sum;
+  matmul.kernel = Kernel::matmul;
+  Op index = row("[:]", Family::client_local, 1, 1, "e[:, 2], e[:, 2:4], e[:, new]",
+                 "per axis: kept, removed or shortened; the star only `:`",
+                 "picks along ordinary axes; positions count from 1, ranges include both ends",
+                 index_type, meaning::index, derivative::index);
+  Op stack = row("[,]", Family::client_local, 1, -1, "[a, b, c]", "n values of type T -> [n, T]",
+                 "a vector, matrix or stack of equal shapes", stack_type, meaning::stack,
+                 derivative::stack);
+  matmul.range = range::product;
+  for (Op* op : {&permute, &concat, &reshape, &index, &stack}) {
+    op->kernel = Kernel::view;
+    op->range = range::any_operand;
+  }
+  return {
+      std::move(permute), std::move(matmul), std::move(records), std::move(index),
+      std::move(lookup),  std::move(concat), std::move(stack),   std::move(reshape),
   };
 }
 

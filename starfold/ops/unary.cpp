@@ -3,9 +3,9 @@
 
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
-#include "starfold/ops/op.h"
 #include "starfold/ops/special.h"
-#include "starfold/ops/typing.h"
+#include "starfold/ops/standard.h"
+#include "starfold/signature/typing.h"
 
 namespace starfold {
 namespace {
@@ -30,8 +30,17 @@ double relu(double x) { return x > 0 || std::isnan(x) ? x : 0.0; }
 // Half to even, as in NumPy and R: nearbyint in the default rounding mode.
 double round_half_even(double x) { return std::nearbyint(x); }
 
+// Below 0 there is no root, and nan is no entry that a range speaks of.
+Interval root_range(Interval x, double (*map)(double)) {
+  return range::increasing({std::max(x.lo, 0.0), std::max(x.hi, 0.0)}, map);
+}
+
+enum Trait { plain, cheap, truth };
+
 struct Row {
   const char* name;
+  Trait trait;
+  Interval (*range)(Interval, double (*map)(double));
   double (*map)(double);
   const char* doc;
   DerivativeRule derivative;  // null: zero everywhere
@@ -41,59 +50,67 @@ using D = diff::Pullback;
 constexpr double two_over_sqrt_pi = 1.1283791670955126;
 
 constexpr Row kRows[] = {
-    {"-", [](double x) { return -x; }, "the opposite number", [](D& d) { d.pass(0, -1); }},
-    {"not", [](double x) { return x == 0 ? 1.0 : 0.0; }, "1 where the entry is 0, else 0", nullptr},
-    {"abs", [](double x) { return std::fabs(x); }, "absolute value",
+    {"-", cheap, range::negative, [](double x) { return -x; }, "the opposite number",
+     [](D& d) { d.pass(0, -1); }},
+    {"not", truth, range::between<0, 1>, [](double x) { return x == 0 ? 1.0 : 0.0; },
+     "1 where the entry is 0, else 0", nullptr},
+    {"abs", cheap, range::magnitude, [](double x) { return std::fabs(x); }, "absolute value",
      [](D& d) { d.pass(0, 1, {d.call("sign", {d.x()})}); }},
-    {"sign", sign, "-1, 0 or 1 by sign; nan stays", nullptr},
-    {"sqrt", [](double x) { return std::sqrt(x); }, "square root; nan below 0",
+    {"sign", plain, range::between<-1, 1>, sign, "-1, 0 or 1 by sign; nan stays", nullptr},
+    {"sqrt", plain, root_range, [](double x) { return std::sqrt(x); }, "square root; nan below 0",
      [](D& d) { d.pass(0, 0.5, {}, {d.y()}); }},
-    {"exp", [](double x) { return std::exp(x); }, "e to the power of the entry",
-     [](D& d) { d.pass(0, 1, {d.y()}); }},
-    {"expm1", [](double x) { return std::expm1(x); }, "exp(e) - 1, accurate near 0",
-     [](D& d) { d.pass(0, 1, {d.call("exp", {d.x()})}); }},
-    {"log", [](double x) { return std::log(x); }, "natural logarithm; -inf at 0, nan below",
-     [](D& d) { d.pass(0, 1, {}, {d.x()}); }},
-    {"log1p", [](double x) { return std::log1p(x); }, "log(1 + e), accurate near 0",
+    {"exp", plain, range::increasing, [](double x) { return std::exp(x); },
+     "e to the power of the entry", [](D& d) { d.pass(0, 1, {d.y()}); }},
+    {"expm1", plain, range::increasing, [](double x) { return std::expm1(x); },
+     "exp(e) - 1, accurate near 0", [](D& d) { d.pass(0, 1, {d.call("exp", {d.x()})}); }},
+    {"log", plain, range::increasing, [](double x) { return std::log(x); },
+     "natural logarithm; -inf at 0, nan below", [](D& d) { d.pass(0, 1, {}, {d.x()}); }},
+    {"log1p", plain, range::increasing, [](double x) { return std::log1p(x); },
+     "log(1 + e), accurate near 0",
      [](D& d) {
        d.pass(0, 1, {}, {d.call("+", {d.number(1), d.x()})});
      }},
-    {"sin", [](double x) { return std::sin(x); }, "sine of radians",
+    {"sin", plain, range::between<-1, 1>, [](double x) { return std::sin(x); }, "sine of radians",
      [](D& d) { d.pass(0, 1, {d.call("cos", {d.x()})}); }},
-    {"cos", [](double x) { return std::cos(x); }, "cosine of radians",
+    {"cos", plain, range::between<-1, 1>, [](double x) { return std::cos(x); }, "cosine of radians",
      [](D& d) { d.pass(0, -1, {d.call("sin", {d.x()})}); }},
-    {"tan", [](double x) { return std::tan(x); }, "tangent of radians",
+    {"tan", plain, range::unknown, [](double x) { return std::tan(x); }, "tangent of radians",
      [](D& d) {
        d.pass(0, 1, {d.call("+", {d.number(1), d.call("square", {d.y()})})});
      }},
-    {"tanh", [](double x) { return std::tanh(x); }, "hyperbolic tangent",
+    {"tanh", plain, range::increasing, [](double x) { return std::tanh(x); }, "hyperbolic tangent",
      [](D& d) {
        d.pass(0, 1, {d.call("-", {d.number(1), d.call("square", {d.y()})})});
      }},
-    {"sigmoid", sigmoid, "1 / (1 + exp(-e)), without overflow",
+    {"sigmoid", plain, range::increasing, sigmoid, "1 / (1 + exp(-e)), without overflow",
      [](D& d) {
        d.pass(0, 1, {d.call("*", {d.y(), d.call("-", {d.number(1), d.y()})})});
      }},
-    {"softplus", softplus, "log(1 + exp(e)), without overflow",
+    {"softplus", plain, range::increasing, softplus, "log(1 + exp(e)), without overflow",
      [](D& d) { d.pass(0, 1, {d.call("sigmoid", {d.x()})}); }},
-    {"relu", relu, "the positive part, max(e, 0)",
+    {"relu", plain, range::increasing, relu, "the positive part, max(e, 0)",
      [](D& d) {
        d.pass(0, 1, {d.call(">", {d.x(), d.number(0)})});
      }},
-    {"square", [](double x) { return x * x; }, "e * e", [](D& d) { d.pass(0, 2, {d.x()}); }},
-    {"reciprocal", [](double x) { return 1 / x; }, "1 / e",
+    {"square", cheap, range::square, [](double x) { return x * x; }, "e * e",
+     [](D& d) { d.pass(0, 2, {d.x()}); }},
+    {"reciprocal", plain, range::reciprocal, [](double x) { return 1 / x; }, "1 / e",
      [](D& d) { d.pass(0, -1, {d.call("square", {d.y()})}); }},
-    {"floor", [](double x) { return std::floor(x); }, "largest whole number not above e", nullptr},
-    {"ceil", [](double x) { return std::ceil(x); }, "smallest whole number not below e", nullptr},
-    {"round", round_half_even, "nearest whole number, halves to even", nullptr},
-    {"erf", [](double x) { return std::erf(x); }, "error function",
+    {"floor", plain, range::increasing, [](double x) { return std::floor(x); },
+     "largest whole number not above e", nullptr},
+    {"ceil", plain, range::increasing, [](double x) { return std::ceil(x); },
+     "smallest whole number not below e", nullptr},
+    {"round", plain, range::increasing, round_half_even, "nearest whole number, halves to even",
+     nullptr},
+    {"erf", plain, range::increasing, [](double x) { return std::erf(x); }, "error function",
      [](D& d) {
        d.pass(0, two_over_sqrt_pi, {d.call("exp", {d.call("-", {d.call("square", {d.x()})})})});
      }},
-    {"lgamma", special::lgamma, "log |Gamma(e)|; inf at the poles",
+    {"lgamma", plain, range::unknown, special::lgamma, "log |Gamma(e)|; inf at the poles",
      [](D& d) { d.pass(0, 1, {d.call("digamma", {d.x()})}); }},
-    {"digamma", special::digamma, "derivative of log Gamma; nan at the poles", derivative::digamma},
-    {"isnan", [](double x) { return std::isnan(x) ? 1.0 : 0.0; },
+    {"digamma", plain, range::unknown, special::digamma,
+     "derivative of log Gamma; nan at the poles", derivative::digamma},
+    {"isnan", truth, range::between<0, 1>, [](double x) { return std::isnan(x) ? 1.0 : 0.0; },
      "1 where the entry is nan, else 0", nullptr},
 };
 
@@ -116,6 +133,10 @@ std::vector<Op> unary_ops() {
     op.doc = row.doc;
     op.type = typing::unchanged;
     op.map1 = row.map;
+    op.kernel = Kernel::unary;
+    op.cheap = row.trait == cheap;
+    op.truth = row.trait == truth;
+    op.range = [&row](std::span<const Interval> x, double) { return row.range(x[0], row.map); };
     op.flat = row.derivative == nullptr ? 1U : 0U;
     op.derivative = row.derivative;
     op.meaning = [map = row.map](const Application& a) { return meaning::map_unary(map, a); };

@@ -8,9 +8,8 @@ namespace starfold::opt {
 // Variables that differentiation kept apart become the values they stand for.
 ir::Program erase_variables(const ir::Program& program);
 
-// Algebraic aggregations along the record axis become distributive ones and shared arithmetic:
-// mean is sum / count, std the root of var, norm the root of a sum of squares. `records` of any
-// value of a record set becomes the count of one.
+// Folds of the record axis that other folds can express become those, as their rows say: mean is sum /
+// count, std the root of var, and `records` of any value of a record set is that of one input.
 ir::Program lower_aggregations(const ir::Program& program);
 
 // Sums over records of products become matrix products: sum[*](r[:, new] * x) is x' @ r. Nothing

@@ -6,6 +6,7 @@
 namespace starfold::opt {
 namespace {
 
+using ir::is_op;
 using ir::Kind;
 using ir::NodeId;
 
@@ -14,14 +15,10 @@ bool is_number(const ir::Program& program, NodeId id, double value) {
   return node.kind == Kind::constant && node.type().is_scalar() && node.value.item() == value;
 }
 
-bool is_op(const ir::Node& node, std::string_view name, std::size_t arity) {
-  return node.kind == Kind::apply && node.op->name == name && node.args.size() == arity;
-}
-
 bool is_one(const ir::Program& program, NodeId id) {
   const ir::Node& node = program.graph[id];
-  return is_number(program, id, 1) ||
-         (node.kind == Kind::apply && (node.op->name == "ones" || node.op->name == "ones_like"));
+  return is_number(program, id, 1) || is_op(node, "ones", node.args.size()) ||
+         is_op(node, "ones_like", 1);
 }
 
 bool keeps_all(const ir::Node& index) {

@@ -124,15 +124,14 @@ std::string leaves(const Plan& plan, const SourceMap& sources, const std::vector
     for (const Merge& merge : place.round->merges) {
       const ir::Node& node = plan.program.graph[merge.fold];
       const std::optional<Size> count = merge_numbers(plan, merge);
-      sent.push_back(
-          {{round, true},
-           {code(describe_fold(plan, merge.fold))},
-           {type_tag(node.type())},
-           {fmt::format("{} <span class=\"monoid\">{}</span>", escape(plain_merge(merge.monoid)),
-                        escape(to_string(merge.monoid)))},
-           {count ? formula(count->to_string()) : "many", true},
-           {how_often(plan, place)},
-           {line_link(sources, node.span), true}});
+      sent.push_back({{round, true},
+                      {code(describe_fold(plan, merge.fold))},
+                      {type_tag(node.type())},
+                      {fmt::format("{} <span class=\"monoid\">{}</span>",
+                                   escape(merge.monoid->words), escape(merge.monoid->name))},
+                      {count ? formula(count->to_string()) : "many", true},
+                      {how_often(plan, place)},
+                      {line_link(sources, node.span), true}});
     }
     for (const ir::NodeId id : place.round->receives) {
       const Type& type = plan.program.graph[id].type();

@@ -35,7 +35,7 @@ std::vector<Fold> folds_of(const Plan& plan) {
       const ir::Node& node = plan.program.graph[merge.fold];
       const std::string title = fmt::format("Leaves each client in round {}: {} {}, {}",
                                             round->number + 1, describe_fold(plan, merge.fold),
-                                            node.type().to_string(), plain_merge(merge.monoid));
+                                            node.type().to_string(), merge.monoid->words);
       const auto same = std::find_if(folds.begin(), folds.end(),
                                      [&](const Fold& fold) { return fold.span == node.span; });
       if (same != folds.end()) {

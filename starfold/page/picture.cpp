@@ -273,7 +273,7 @@ class Picture {
 
   // By kind of merge, in the order of the program.
   void merges(const Round& round) {
-    std::vector<Monoid> kinds;
+    std::vector<const Monoid*> kinds;
     for (const Merge& merge : round.merges) {
       if (std::find(kinds.begin(), kinds.end(), merge.monoid) == kinds.end())
         kinds.push_back(merge.monoid);
@@ -281,8 +281,8 @@ class Picture {
     html_ +=
         "<div class=\"cap c3\"><span><b>Merged over clients</b>shared state</span></div>\n<div "
         "class=\"box merge\">";
-    for (const Monoid kind : kinds) {
-      html_ += fmt::format("<h4><span>\u2295</span> {}</h4><ul>", escape(plain_merge(kind)));
+    for (const Monoid* kind : kinds) {
+      html_ += fmt::format("<h4><span>\u2295</span> {}</h4><ul>", escape(kind->words));
       for (const Merge& merge : round.merges) {
         if (merge.monoid == kind)
           html_ += fmt::format("<li>{} {}</li>", code(describe_fold(plan_, merge.fold)),

@@ -160,7 +160,7 @@ std::string sent(const RunReport& report, const Plan& plan, const SourceMap& sou
       rows.push_back({{fmt::format("<a href=\"#round-{0}\">{0}</a>", number + 1), true},
                       {code(describe_fold(plan, merge.fold))},
                       {type_tag(node.type())},
-                      {escape(plain_merge(merge.monoid))},
+                      {escape(merge.monoid->words)},
                       {amount(node.type(), report.sizes)},
                       {grouped(8 * numbers), true},
                       {grouped(runs), true},

@@ -126,8 +126,8 @@ class TextWriter {
       const std::string name = name_of(plan_, merge.fold);
       merged += fmt::format("{}    {}{}  {}  {} (merge {})\n", pad,
                             name.empty() ? "" : name + " = ", describe_fold(plan_, merge.fold),
-                            plan_.program.graph[merge.fold].type().to_string(),
-                            plain_merge(merge.monoid), to_string(merge.monoid));
+                            plan_.program.graph[merge.fold].type().to_string(), merge.monoid->words,
+                            merge.monoid->name);
     }
     const std::string numbers = message_numbers(plan_, round);
     section(fmt::format("every client sends {} {}, merged over clients", numbers,

@@ -46,7 +46,4 @@ std::vector<Line> merged_lines(const Plan& plan, const Round& round);
 // What a loop does at the end of each iteration: new states, traces, the condition that ends it.
 std::vector<Line> loop_lines(const Plan& plan, ir::LoopId loop);
 
-// A merge in a few plain words: "added up", "the smallest", ...
-std::string plain_merge(Monoid monoid);
-
 }  // namespace starfold

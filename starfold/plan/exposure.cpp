@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "starfold/merge/monoid.h"
 #include "starfold/plan/explain.h"
-#include "starfold/runtime/monoid.h"
 
 namespace starfold {
 namespace {
@@ -52,7 +52,7 @@ nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
     for (const Merge& merge : round->merges) {
       entry["merges"].push_back({{"expr", describe_fold(plan, merge.fold)},
                                  {"shape", shape_strings(plan.program.graph[merge.fold].type())},
-                                 {"merge", to_string(merge.monoid)},
+                                 {"merge", merge.monoid->name},
                                  {"line", line_of(plan, sources, merge.fold)}});
     }
     rounds.push_back(std::move(entry));
@@ -61,15 +61,17 @@ nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
 }
 
 std::optional<Size> merge_numbers(const Plan& plan, const Merge& merge) {
-  std::optional<Size> count = Size(1);
-  for (const Dim& dim : plan.program.graph[merge.fold].type().dims) {
-    if (count) count = multiply(*count, dim.size);
+  std::vector<Size> result;
+  for (const Dim& dim : plan.program.graph[merge.fold].type().dims) result.push_back(dim.size);
+  std::optional<Size> total = Size(0);
+  for (const Part& part : merge.monoid->parts) {
+    std::optional<Size> count = Size(1);
+    for (const Size& size : extents(part, result)) {
+      if (count) count = multiply(*count, size);
+    }
+    total = total && count ? add(*total, *count) : std::nullopt;
   }
-  // The algebraic folds send more than their result.
-  if (count && (merge.monoid == Monoid::moments || merge.monoid == Monoid::logsumexp))
-    count = multiply(*count, 2);
-  if (count && merge.monoid == Monoid::moments) count = add(*count, 1);
-  return count;
+  return total;
 }
 
 std::optional<Size> message_size(const Plan& plan, const Round& round) {
@@ -101,7 +103,7 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
     for (const Merge& merge : round->merges) {
       rows.push_back({"leaves", describe_fold(plan, merge.fold),
                       plan.program.graph[merge.fold].type().to_string(),
-                      fmt::format("merge {}", to_string(merge.monoid)),
+                      fmt::format("merge {}", merge.monoid->name),
                       fmt::format("line {}", line_of(plan, sources, merge.fold))});
     }
     for (const ir::NodeId id : round->receives) {
@@ -110,32 +112,6 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
     text += table(rows, 2);
   }
   return text;
-}
-
-std::string plain_merge(Monoid monoid) {
-  switch (monoid) {
-    case Monoid::sum:
-      return "added up";
-    case Monoid::count:
-      return "counts added up";
-    case Monoid::prod:
-      return "multiplied";
-    case Monoid::min:
-      return "the smallest kept";
-    case Monoid::max:
-      return "the largest kept";
-    case Monoid::any:
-      return "true if any is";
-    case Monoid::all:
-      return "true if all are";
-    case Monoid::moments:
-      return "counts, means and squared deviations combined";
-    case Monoid::logsumexp:
-      return "maxima and scaled sums combined";
-    case Monoid::none:
-      return "";
-  }
-  return "";
 }
 
 }  // namespace starfold

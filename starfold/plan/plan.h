@@ -13,8 +13,8 @@ namespace starfold {
 
 // One component of the shared state M of a round: a fold of the record axis.
 struct Merge {
-  ir::NodeId fold = ir::no_node;  // g_i: the shared value that the fold produces
-  Monoid monoid = Monoid::sum;    // its merge and zero
+  ir::NodeId fold = ir::no_node;   // g_i: the shared value that the fold produces
+  const Monoid* monoid = nullptr;  // its merge and zero
 };
 
 // phi, merge and zero of one round; psi is the `decoder` of the step it belongs to.

@@ -30,7 +30,7 @@ class Planner {
     constant_.resize(count);
     for (NodeId id = 0; id < count; ++id) {
       const ir::Node& node = program_.graph[id];
-      is_fold_[id] = !node.federated() && node.kind == Kind::apply && takes_federated(node);
+      is_fold_[id] = ir::is_fold(program_.graph, node);
       constant_[id] = !node.federated() && is_constant(node);
       by_home_[homes_.of_node[id]].push_back(id);
     }
@@ -47,11 +47,6 @@ class Planner {
   }
 
  private:
-  bool takes_federated(const ir::Node& node) const {
-    return std::any_of(node.args.begin(), node.args.end(),
-                       [&](NodeId arg) { return program_.graph[arg].federated(); });
-  }
-
   // Made of literals and sizes only, so that every client can make it itself.
   bool is_constant(const ir::Node& node) const {
     if (node.kind == Kind::constant || node.kind == Kind::size) return true;
@@ -228,9 +223,7 @@ class Planner {
     std::set<NodeId> kept;
     std::vector<NodeId> pending;
     for (const NodeId fold : folds) {
-      const ir::Node& node = program_.graph[fold];
-      round.merges.push_back(
-          {fold, node.op->family == Family::matmul ? Monoid::sum : node.op->monoid});
+      round.merges.push_back({fold, program_.graph[fold].op->monoid});
       pending.push_back(fold);
     }
     while (!pending.empty()) {

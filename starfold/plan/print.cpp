@@ -23,7 +23,7 @@ void print_block(const Block& block, int depth, std::string& text) {
       text += indent + ids("  encode", round->encoders);
       text += indent + ids("  keep", round->kept);
       for (const Merge& merge : round->merges)
-        text += fmt::format("{}  merge %{} by {}\n", indent, merge.fold, to_string(merge.monoid));
+        text += fmt::format("{}  merge %{} by {}\n", indent, merge.fold, merge.monoid->name);
     }
     if (const auto* loop = std::get_if<LoopStep>(&step.action)) {
       text += fmt::format("{}repeat loop {}\n", indent, loop->loop);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "starfold/ir/ir.h"
-#include "starfold/runtime/tensor.h"
+#include "starfold/tensor/tensor.h"
 #include "starfold/types/size.h"
 
 namespace starfold {

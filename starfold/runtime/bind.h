@@ -9,7 +9,7 @@
 
 #include "starfold/ir/ir.h"
 #include "starfold/runtime/records.h"
-#include "starfold/runtime/tensor.h"
+#include "starfold/tensor/tensor.h"
 #include "starfold/types/size.h"
 
 namespace starfold {

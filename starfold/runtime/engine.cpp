@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <mutex>
-#include <thread>
 
 #include "starfold/base/error.h"
+#include "starfold/base/parallel.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/runtime/engine_layout.h"
 #include "starfold/runtime/engine_program.h"
@@ -48,7 +47,7 @@ class MergeTree {
       }
       if (index > sibling) states.swap(other->second);  // the left one takes in the right one
       for (std::size_t i = 0; i < merges_.size(); ++i)
-        merge(merges_[i].monoid, states[i], other->second[i]);
+        merges_[i].monoid->merge(states[i], other->second[i]);
       waiting_.erase(other);
     }
     result_ = std::move(states);
@@ -193,7 +192,8 @@ class Engine::Impl {
     std::vector<MergeState> states;
     states.reserve(round.merges.size());
     for (const Merge& merge : round.merges)
-      states.push_back(zero(merge.monoid, cell_shape(program().graph[merge.fold].type(), sizes())));
+      states.push_back(
+          zero(*merge.monoid, cell_shape(program().graph[merge.fold].type(), sizes())));
     return states;
   }
 
@@ -245,8 +245,7 @@ class Engine::Impl {
     }
     const std::vector<MergeState> folded = encode_chunks(call);
     for (std::size_t i = 0; i < round.merges.size(); ++i) {
-      if (engine::record_set_of(program(), program().graph[round.merges[i].fold]) == set.record_set)
-        states[i] = folded[i];
+      if (record_set_of(round.merges[i]) == set.record_set) states[i] = folded[i];
     }
     if (kept == nullptr || again) return;
     kept->depends.clear();
@@ -269,35 +268,18 @@ class Engine::Impl {
     // Chunks go to whoever is free. A table that is read goes in as many runs as there are threads, or
     // in one when reading must begin at its beginning.
     const std::size_t runs = !reads() ? call.cut.chunks : table_->seekable() ? threads : 1;
-    std::atomic<std::size_t> next = 0;
-    std::mutex mutex;
-    std::exception_ptr failure;
-    const auto work = [&] {
-      try {
-        for (std::size_t run = next++; run < runs; run = next++) {
-          const std::size_t first = run * call.cut.chunks / runs;
-          const std::size_t last = (run + 1) * call.cut.chunks / runs;
-          std::optional<Reading> reading;
-          if (reads()) reading = start_reading(call, first);
-          for (std::size_t chunk = first; chunk < last; ++chunk)
-            tree.add(chunk, encode_chunk(call, chunk, reading ? &*reading : nullptr));
-        }
-      } catch (...) {
-        next = runs;  // the others stop as well
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-      }
-    };
-    {
-      std::vector<std::jthread> workers;
-      for (std::size_t i = 1; i < std::min(threads, runs); ++i) workers.emplace_back(work);
-      work();
-    }
-    if (failure) std::rethrow_exception(failure);
+    in_parallel(runs, threads, [&](std::size_t run) {
+      const std::size_t first = run * call.cut.chunks / runs;
+      const std::size_t last = (run + 1) * call.cut.chunks / runs;
+      std::optional<Reading> reading;
+      if (reads()) reading = start_reading(call, first);
+      for (std::size_t chunk = first; chunk < last; ++chunk)
+        tree.add(chunk, encode_chunk(call, chunk, reading ? &*reading : nullptr));
+    });
     return tree.take();
   }
 
-  // A thread takes longer to start than some calls take altogether.
+  // To wake a thread takes longer than some calls take altogether.
   std::size_t useful_threads(const Call& call) const {
     constexpr std::size_t worth_a_thread = 500'000;  // numbers to be read
     const std::size_t numbers = call.cut.records * call.program.columns_read;
@@ -317,17 +299,17 @@ class Engine::Impl {
     // Kept from call to call: many small clients would spend their time on it otherwise.
     thread_local Buffer scratch;
     scratch.reserve(call.program.scratch_columns * call.cut.stride);
-    std::vector<double> accumulators(call.program.accumulators);
-    std::vector<MergeState> states = zeros(call.round);
-    std::vector<MergeState> block_states = states;
     Frame frame;
     frame.program = &program();
     frame.sizes = &sizes();
     frame.stride = call.cut.stride;
     frame.shared = call.shared;
-    frame.states = states.data();
-    frame.block_states = block_states.data();
-    frame.accumulators = accumulators.data();
+    std::vector<MergeState> states = zeros(call.round);
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const Merge& merge = call.round.merges[i];
+      const bool ours = record_set_of(merge) == call.set.record_set;
+      frame.accumulators.push_back(ours ? accumulator_for(merge) : nullptr);
+    }
     frame.sources.resize(engine::first_input + call.set.tables.inputs.size());
     frame.sources[engine::scratch] = scratch.data();
     frame.sources[engine::fills] = call.fills.data();
@@ -343,8 +325,18 @@ class Engine::Impl {
       }
       engine::run(call.program, frame);
     }
-    engine::finish_chunk(call.program, frame);
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      if (frame.accumulators[i]) frame.accumulators[i]->finish(states[i]);
+    }
     return states;
+  }
+
+  const std::string& record_set_of(const Merge& merge) const {
+    return engine::record_set_of(program(), program().graph[merge.fold]);
+  }
+  std::unique_ptr<engine::Accumulator> accumulator_for(const Merge& merge) const {
+    const Shape shape = cell_shape(program().graph[merge.fold].type(), sizes());
+    return engine::accumulator_kind(*merge.monoid).make(*merge.monoid, shape);
   }
 
   // The first column of an input in a block.

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "starfold/merge/monoid.h"
 #include "starfold/plan/plan.h"
 #include "starfold/runtime/bind.h"
-#include "starfold/runtime/monoid.h"
 
 namespace starfold {
 

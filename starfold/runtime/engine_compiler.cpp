@@ -5,18 +5,16 @@
 
 #include "starfold/base/error.h"
 #include "starfold/ops/meaning.h"
+#include "starfold/runtime/accumulator.h"
 #include "starfold/runtime/apply.h"
 
 namespace starfold::engine {
 namespace {
 
+using ir::is_op;
 using ir::Kind;
 using ir::NodeId;
-
-bool is_op(const ir::Node& node, std::string_view name, std::size_t arity) {
-  return node.kind == Kind::apply && node.op->name == name && node.args.size() == arity &&
-         is_standard(*node.op);
-}
+using Takes = AccumulatorKind::Takes;
 
 Tensor numbered(const Shape& shape, std::uint32_t first) {
   Tensor tensor(shape);
@@ -33,21 +31,8 @@ CellMap as_map(const Tensor& numbers) {
 
 }  // namespace
 
-bool is_standard(const Op& op) {
-  static const std::set<const Op*> ops = [] {
-    std::set<const Op*> all;
-    for (const auto& row : Signature::standard().ops()) all.insert(row.get());
-    return all;
-  }();
-  return ops.count(&op) != 0;
-}
-
 bool is_view(const ir::Node& node) {
-  if (node.kind != Kind::apply || !is_standard(*node.op)) return false;
-  if (node.op->family == Family::permutation) return true;
-  static constexpr std::string_view names[] = {"[:]", "reshape", "concat", "[,]", "stop_gradient"};
-  return node.op->family == Family::client_local &&
-         std::find(std::begin(names), std::end(names), node.op->name) != std::end(names);
+  return node.kind == Kind::apply && node.op->kernel == Kernel::view;
 }
 
 CellMap identity(std::size_t cells) {
@@ -64,11 +49,7 @@ CellMap by_place(const std::vector<std::uint32_t>& places) {
 }
 
 // Statistics of several columns together need all of them at once.
-bool by_cell(const Step& step) {
-  const bool pooled =
-      (step.code == Code::fold_moments || step.code == Code::fold_logsumexp) && step.terms > 1;
-  return step.code < Code::combine && !pooled;
-}
+bool by_cell(const Step& step) { return step.code < Code::combine && !step.pooled; }
 
 const std::string& record_set_of(const ir::Program& program, const ir::Node& fold) {
   for (const NodeId arg : fold.args) {
@@ -169,7 +150,6 @@ BlockProgram Compiler::compile(const std::map<NodeId, Columns>& given) {
   BlockProgram program;
   program.steps = std::move(steps_);
   program.groups = group_steps(program.steps);
-  program.accumulators = accumulators_;
   for (const Step& step : program.steps) {
     for (const Operand& arg : step.args) program.columns_read += arg.columns.size();
     program.columns_read += step.code == Code::fold_gram ? step.places.size() : 0;
@@ -295,13 +275,13 @@ std::optional<Compiler::Groups> Compiler::groups(const ir::Node& fold) const {
 // The values that a fold reads.
 std::vector<NodeId> Compiler::fold_leaves(const ir::Node& fold) const {
   std::vector<NodeId> leaves;
-  if (fold.op->monoid == Monoid::count) return leaves;
+  if (accumulator_kind(*fold.op->monoid).takes == Takes::counts) return leaves;
   if (const std::optional<Groups> parts = groups(fold)) {
     leaves.push_back(parts->labels);
     if (parts->summed != ir::no_node) add_leaves(parts->summed, factor_depth, leaves);
     return leaves;
   }
-  const bool sums_products = fold.op->family == Family::matmul || fold.op->monoid == Monoid::sum;
+  const bool sums_products = accumulator_kind(*fold.op->monoid).takes == Takes::sums;
   for (const NodeId arg : fold.args) add_leaves(arg, sums_products ? factor_depth : 0, leaves);
   return leaves;
 }
@@ -415,12 +395,7 @@ double Compiler::cost(NodeId id) const {
   for (const NodeId arg : n.args) total += costs_.count(arg) != 0 ? costs_.at(arg) : 0;
   if (is_view(n)) return total;
   const auto cells = static_cast<double>(element_count(unit_shape(id)));
-  static constexpr std::string_view cheap[] = {"+",   "-",   "*",     "/",     "abs", "square",
-                                               "min", "max", "outer", "where", "clip"};
-  const bool simple =
-      std::find(std::begin(cheap), std::end(cheap), n.op->name) != std::end(cheap) ||
-      n.op->family == Family::comparison;
-  double each = simple ? 1 : 8;
+  double each = n.op->cheap ? 1 : 8;
   if (n.op->family == Family::matmul) each = static_cast<double>(unit_shape(n.args[0]).back());
   if (n.op->family == Family::aggregation)
     each = static_cast<double>(element_count(unit_shape(n.args[0]))) / cells;

@@ -18,9 +18,6 @@ CellMap identity(std::size_t cells);
 // Cells in the order of the results they are folded into.
 CellMap by_place(const std::vector<std::uint32_t>& places);
 
-// Whether a primitive is one of the contract, not a user's that may have the same name elsewhere.
-bool is_standard(const Op& op);
-
 // Whether a node only names other columns.
 bool is_view(const ir::Node& node);
 
@@ -96,7 +93,8 @@ class Compiler {
   void emit_filled(ir::NodeId id, double value);
   void emit_view(ir::NodeId id);
   void emit_matmul(ir::NodeId id);
-  void emit_aggregation(ir::NodeId id);
+  void emit_join(ir::NodeId id);
+  void emit_argmax(ir::NodeId id);
   void emit_distances(ir::NodeId id, const Distances& parts, Code code);
   void emit_lines(ir::NodeId id, Code code);
   void emit_clip_norm(ir::NodeId id);
@@ -147,7 +145,7 @@ class Compiler {
   std::map<std::pair<Column, Column>, Column> products_;
   std::vector<Step> steps_;
   std::uint32_t next_column_ = 0;
-  std::size_t accumulators_ = 0;
+  std::map<std::size_t, std::size_t> tiles_;  // of each merge: grams and groups so far
 };
 
 // Groups neighbouring steps that can run through each cell together.

@@ -3,39 +3,16 @@
 #include <algorithm>
 #include <iterator>
 
-#include "starfold/base/error.h"
+#include "starfold/runtime/accumulator.h"
 #include "starfold/runtime/engine_compiler.h"
 
 namespace starfold::engine {
 namespace {
 
+using ir::is_op;
 using ir::NodeId;
 
-Code fold_code(Monoid monoid) {
-  switch (monoid) {
-    case Monoid::sum:
-      return Code::fold_sum;
-    case Monoid::prod:
-      return Code::fold_prod;
-    case Monoid::min:
-      return Code::fold_min;
-    case Monoid::max:
-      return Code::fold_max;
-    case Monoid::count:
-      return Code::fold_count;
-    case Monoid::any:
-      return Code::fold_any;
-    case Monoid::all:
-      return Code::fold_all;
-    case Monoid::moments:
-      return Code::fold_moments;
-    case Monoid::logsumexp:
-      return Code::fold_logsumexp;
-    case Monoid::none:
-      break;
-  }
-  throw Bug("a fold without a merge");
-}
+using Takes = AccumulatorKind::Takes;
 
 // The numbers of distinct columns, in order of appearance.
 struct Distinct {
@@ -58,21 +35,29 @@ void Compiler::emit_fold(std::size_t merge) {
   const ir::Node& fold = node(round_.merges[merge].fold);
   if (const std::optional<Groups> parts = groups(fold)) return emit_groups(merge, *parts);
   if (fold.op->family == Family::matmul) return emit_matmul_fold(merge);
+  const Takes takes = accumulator_kind(*round_.merges[merge].monoid).takes;
   Step step;
-  step.code = fold_code(round_.merges[merge].monoid);
   step.node = round_.merges[merge].fold;
   step.merge = merge;
+  if (takes == Takes::block || takes == Takes::records) {
+    step.code = takes == Takes::block ? Code::fold_block : Code::fold_records;
+    for (const NodeId arg : fold.args) step.args.push_back(operand(arg));
+    add(std::move(step));
+    return;
+  }
   const NodeId arg = fold.args[0];
   const auto cells = static_cast<std::size_t>(element_count(unit_shape(arg)));
   const std::vector<std::uint32_t> places = folded_places(unit_shape(arg), fold.attrs.axes);
   step.terms = cells / static_cast<std::size_t>(element_count(unit_shape(step.node)));
-  if (step.code == Code::fold_count) {
-    // `records` counts records whatever they hold.
-    if (fold.op->name == "records") step.terms = 1;
+  if (takes == Takes::counts) {
+    step.code = Code::fold_count;
+    // `records` has the star alone among its axes: it counts records whatever they hold.
+    if (fold.attrs.axes.size() == 1) step.terms = 1;
     add(std::move(step));
     return;
   }
-  if (step.code == Code::fold_sum) {
+  step.code = Code::fold_sample;
+  if (takes == Takes::sums) {
     const Factors product = factors(arg, factor_depth);
     if (product.count > 1) return emit_product_sum(merge, product, places);
     step.args = {{product.columns, Operand::none, {}}};
@@ -82,6 +67,7 @@ void Compiler::emit_fold(std::size_t merge) {
   }
   // Columns of one result side by side.
   const CellMap order = by_place(places);
+  step.pooled = takes == Takes::samples && step.terms > 1;
   step.args = {operand(arg, order)};
   for (const std::uint32_t cell : order) step.places.push_back(places[cell]);
   add(std::move(step));
@@ -121,13 +107,13 @@ Factors Compiler::factors(NodeId id, int depth) const {
   const auto append = [&](const Factors& from, std::size_t cell) {
     result.columns.insert(result.columns.end(), from.of(cell), from.of(cell) + from.count);
   };
-  if (n.op->name == "square") {
+  if (is_op(n, "square", 1)) {
     result.count *= 2;
     for (std::size_t cell = 0; cell < a.cells(); ++cell) {
       append(a, cell);
       append(a, cell);
     }
-  } else if (n.op->name == "*") {
+  } else if (is_op(n, "*", 2)) {
     const Factors b = factors(n.args[1], depth - 1);
     const CellMap map_a = broadcast_map(n.args[0], id);
     const CellMap map_b = broadcast_map(n.args[1], id);
@@ -136,7 +122,7 @@ Factors Compiler::factors(NodeId id, int depth) const {
       append(a, map_a[cell]);
       append(b, map_b[cell]);
     }
-  } else if (n.op->name == "outer") {
+  } else if (is_op(n, "outer", 2)) {
     const Factors b = factors(n.args[1], depth - 1);
     result.count += b.count;
     for (std::size_t i = 0; i < a.cells(); ++i) {
@@ -271,8 +257,7 @@ void Compiler::emit_gram(std::size_t merge, const Factors& all_rows, const Facto
   if (rows.cells() == 1)
     std::swap(rows, columns);  // the same places: there is one row or one column
   step.args = {{rows.columns, Operand::none, {}}, {columns.columns, Operand::none, {}}};
-  step.accumulator = accumulators_;
-  accumulators_ += places.size();
+  step.number = tiles_[merge]++;
   add(std::move(step));
 }
 
@@ -300,8 +285,7 @@ void Compiler::emit_groups(std::size_t merge, const Groups& groups) {
     }
   }
   step.args = {operand(groups.labels), {std::move(columns), Operand::none, {}}};
-  step.accumulator = accumulators_;
-  accumulators_ += cells + group_width * (labels + 1);
+  step.number = tiles_[merge]++;
   add(std::move(step));
 }
 

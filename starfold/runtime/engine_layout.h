@@ -7,7 +7,7 @@
 
 #include "starfold/runtime/kernels/kernels.h"
 #include "starfold/runtime/numbers.h"
-#include "starfold/runtime/tensor.h"
+#include "starfold/tensor/tensor.h"
 
 namespace starfold::engine {
 

@@ -135,22 +135,8 @@ std::string_view to_string(Code code) {
       return "map";
     case Code::accumulate:
       return "accumulate";
-    case Code::fold_sum:
-      return "sum";
-    case Code::fold_prod:
-      return "prod";
-    case Code::fold_min:
-      return "min";
-    case Code::fold_max:
-      return "max";
-    case Code::fold_any:
-      return "any";
-    case Code::fold_all:
-      return "all";
-    case Code::fold_moments:
-      return "moments";
-    case Code::fold_logsumexp:
-      return "logsumexp";
+    case Code::fold_sample:
+      return "fold";
     case Code::fold_dot:
       return "dot";
     case Code::combine:
@@ -177,6 +163,10 @@ std::string_view to_string(Code code) {
       return "lookup";
     case Code::general:
       return "general";
+    case Code::fold_block:
+      return "fold block";
+    case Code::fold_records:
+      return "fold records";
     case Code::fold_gram:
       return "gram";
     case Code::fold_groups:
@@ -218,8 +208,9 @@ std::string print(const Plan& plan, const SetProgram& set, const BlockProgram& p
       } else if (map || step.code == Code::general) {
         line += fmt::format(" {}{}", map ? "" : "general ", plan.program.graph[step.node].op->name);
       } else {
+        const bool named = step.code == Code::accumulate || step.code == Code::fold_sample;
         line += fmt::format(" {}{}", step.upper ? "symmetric " : "",
-                            step.code == Code::accumulate ? step.join : to_string(step.code));
+                            named ? plan.program.graph[step.node].op->name : to_string(step.code));
       }
       for (std::size_t i = 0; i < step.args.size(); ++i) {
         line += (i == 0 ? " " : "; ") + operand_text(plan, set.tables, step.args[i]);

@@ -17,9 +17,6 @@
 
 namespace starfold::engine {
 
-// How many columns are summed by groups at once.
-inline constexpr std::size_t group_width = 8;
-
 // Where columns lie. The scratch of a worker, numbers repeated for every record, what is kept
 // between calls, and then the client's inputs one by one.
 enum Source : std::uint32_t { scratch, fills, kept, first_input };
@@ -42,19 +39,12 @@ struct Operand {
 
 enum class Code {
   // One cell after the other; neighbours in the list run through each cell together.
-  unary,       // out = map(a)
-  binary,      // out = map(a, b)
-  ternary,     // out = map(a, b, c)
-  accumulate,  // out = a joined with the other columns of the same result, by `join`
-  fold_sum,
-  fold_prod,
-  fold_min,
-  fold_max,
-  fold_any,
-  fold_all,
-  fold_moments,
-  fold_logsumexp,
-  fold_dot,  // the sum of a * b
+  unary,        // out = map(a)
+  binary,       // out = map(a, b)
+  ternary,      // out = map(a, b, c)
+  accumulate,   // out = a joined with the other columns of the same result, by `join`
+  fold_sample,  // columns into an entry of a merge, by its accumulator
+  fold_dot,     // the sum of a * b
   // All cells at once.
   combine,    // out = sum of columns times shared numbers
   distances,  // out = sum of squared differences of columns and shared numbers
@@ -65,11 +55,13 @@ enum class Code {
   logsumexp,
   argmax,
   argmin,
-  clip_norm,    // all columns are one vector
-  lookup,       // rows of a shared table
-  general,      // the operation's meaning on the block as ordinary tensors
-  fold_gram,    // all sums of a * b
-  fold_groups,  // the sums of b among the records with each label
+  clip_norm,     // all columns are one vector
+  lookup,        // rows of a shared table
+  general,       // the operation's meaning on the block as ordinary tensors
+  fold_block,    // all columns of all operands into a merge
+  fold_records,  // the same as ordinary tensors
+  fold_gram,     // all sums of a * b
+  fold_groups,   // the sums of b among the records with each label
   fold_count,
 };
 std::string_view to_string(Code code);
@@ -84,9 +76,11 @@ struct Step {
   std::vector<std::uint32_t> places;  // folds: the entry of the result that each cell adds to
   std::size_t merge = 0;              // folds: which merge of the round
   std::size_t stride = 0;             // combine: from one weight to the next
-  std::size_t accumulator = 0;        // gram: its first number among the accumulators
+  std::size_t number = 0;             // gram and groups: which of its merge
   bool upper = false;                 // gram: symmetric, so one half is enough
-  std::string_view join;              // accumulate: the aggregation
+  bool truth = false;                 // accumulate: entries become 0 or 1 before they are joined
+  bool mean = false;    // accumulate: the joined sum is divided by the number of terms
+  bool pooled = false;  // sample: the `terms` columns of an entry must come together
 
   double (*map1)(double) = nullptr;
   double (*map2)(double, double) = nullptr;
@@ -112,7 +106,6 @@ struct BlockProgram {
   std::vector<Step> steps;
   std::vector<Group> groups;
   std::size_t scratch_columns = 0;
-  std::size_t accumulators = 0;
   std::size_t columns_read = 0;  // by all steps together
 };
 

@@ -6,11 +6,10 @@
 
 #include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
+#include "starfold/tensor/axis_view.h"
 
 namespace starfold::engine {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // --- one cell -----------------------------------------------------------------------------------
 
@@ -38,70 +37,18 @@ void run_accumulate(const Step& step, std::size_t cell, const Frame& frame) {
   const std::size_t term = cell % step.terms;
   if (term > 0) {
     step.binary.columns(nullptr, out, x, out, n);
-  } else if (step.join == "any" || step.join == "all") {
-    step.binary.number_right(nullptr, x, step.join == "all" ? 1 : 0, out, n);  // as 0 or 1
+  } else if (step.truth) {
+    step.binary.columns(nullptr, x, x, out, n);  // as 0 or 1
   } else {
     std::copy(x, x + kernels::padded(n), out);
   }
-  if (step.join == "mean" && term + 1 == step.terms) {
+  if (step.mean && term + 1 == step.terms) {
     for (std::size_t i = 0; i < n; ++i) out[i] /= static_cast<double>(step.terms);
   }
 }
 
-// Columns cell, ..., cell + terms - 1 as one sample. With the last one the block is complete.
-void run_moments(const Step& step, std::size_t cell, const Frame& frame) {
-  const kernels::Folds& folds = kernels::folds();
-  const Columns& columns = step.args[0].columns;
-  const double count = static_cast<double>(frame.records * step.terms);
-  double sum = 0;
-  for (std::size_t k = 0; k < step.terms; ++k)
-    sum += folds.sum(frame.column(columns[cell + k]), frame.records);
-  const double mean = sum / count;
-  double drift = 0;
-  double squares = 0;
-  for (std::size_t k = 0; k < step.terms; ++k) {
-    double first = 0;
-    double second = 0;
-    folds.deviations(frame.column(columns[cell + k]), mean, frame.records, &first, &second);
-    drift += first;
-    squares += second;
-  }
-  MergeState& block = frame.block_states[step.merge];
-  block[0].data[0] = count;
-  block[1].data[step.places[cell]] = mean;
-  // The drift takes back what the rounding of the mean put in.
-  squares -= drift * drift / count;
-  block[2].data[step.places[cell]] = squares < 0 ? 0 : squares;
-  if (cell + step.terms == columns.size()) merge(Monoid::moments, frame.states[step.merge], block);
-}
-
-void run_logsumexp_fold(const Step& step, std::size_t cell, const Frame& frame) {
-  const kernels::Folds& folds = kernels::folds();
-  const Columns& columns = step.args[0].columns;
-  double top = -kInf;
-  for (std::size_t k = 0; k < step.terms; ++k) {
-    const double here = folds.max(frame.column(columns[cell + k]), frame.records);
-    if (here > top || std::isnan(here)) top = here;
-  }
-  double sum = 0;
-  if (!std::isfinite(top)) {
-    sum = top == -kInf ? 0 : top == kInf ? 1 : top;  // the maximum is the answer
-  } else {
-    for (std::size_t k = 0; k < step.terms; ++k)
-      sum += folds.sum_exp(frame.column(columns[cell + k]), top, frame.records);
-  }
-  MergeState& block = frame.block_states[step.merge];
-  block[0].data[step.places[cell]] = top;
-  block[1].data[step.places[cell]] = sum;
-  if (cell + step.terms == columns.size())
-    merge(Monoid::logsumexp, frame.states[step.merge], block);
-}
-
 void run_cell(const Step& step, std::size_t cell, const Frame& frame) {
   const auto x = [&] { return frame.column(step.args[0].columns[cell]); };
-  const auto result = [&]() -> double& {
-    return frame.states[step.merge][0].data[step.places[cell]];
-  };
   const std::size_t n = frame.records;
   switch (step.code) {
     case Code::unary:
@@ -114,35 +61,13 @@ void run_cell(const Step& step, std::size_t cell, const Frame& frame) {
                           n);
     case Code::accumulate:
       return run_accumulate(step, cell, frame);
-    case Code::fold_sum:
-      result() += kernels::folds().sum(x(), n);
-      return;
-    case Code::fold_prod:
-      result() *= kernels::folds().prod(x(), n);
-      return;
-    case Code::fold_min: {
-      const double least = kernels::folds().min(x(), n);
-      if (least < result() || std::isnan(least)) result() = least;
-      return;
+    case Code::fold_sample: {
+      const double* column = x();
+      return frame.accumulators[step.merge]->sample(&column, 1, n, step.places[cell]);
     }
-    case Code::fold_max: {
-      const double most = kernels::folds().max(x(), n);
-      if (most > result() || std::isnan(most)) result() = most;
-      return;
-    }
-    case Code::fold_any:
-      result() = result() != 0 || kernels::folds().any(x(), n) ? 1 : 0;
-      return;
-    case Code::fold_all:
-      result() = result() != 0 && kernels::folds().all(x(), n) ? 1 : 0;
-      return;
-    case Code::fold_moments:
-      return run_moments(step, cell, frame);
-    case Code::fold_logsumexp:
-      return run_logsumexp_fold(step, cell, frame);
     case Code::fold_dot:
-      result() += kernels::folds().dot(x(), frame.column(step.args[1].columns[cell]), n);
-      return;
+      return frame.sums(step).dot(x(), frame.column(step.args[1].columns[cell]), n,
+                                  step.places[cell]);
     default:
       throw Bug("a step that does not go cell by cell");
   }
@@ -274,28 +199,23 @@ void run_lines(const Step& step, const Frame& frame) {
 
 // A federated operand as an ordinary tensor: records along its star.
 Tensor as_tensor(const Columns& columns, const Type& type, const Frame& frame) {
-  const auto n = static_cast<std::int64_t>(frame.records);
-  Tensor tensor(block_shape(type, *frame.sizes, n));
-  std::size_t inner = 1;
-  for (std::size_t k = *type.record_axis() + 1; k < tensor.rank(); ++k)
-    inner *= static_cast<std::size_t>(tensor.shape[k]);
+  Tensor tensor(block_shape(type, *frame.sizes, static_cast<std::int64_t>(frame.records)));
+  const AxisView view(tensor.shape, *type.record_axis());
   for (std::size_t cell = 0; cell < columns.size(); ++cell) {
     const double* from = frame.column(columns[cell]);
-    double* to = tensor.data.data() + cell / inner * frame.records * inner + cell % inner;
-    for (std::size_t i = 0; i < frame.records; ++i) to[i * inner] = from[i];
+    double* to = tensor.data.data() + view.place(0, cell);
+    for (std::size_t i = 0; i < frame.records; ++i) to[i * view.inner] = from[i];
   }
   return tensor;
 }
 
 void from_tensor(const Tensor& tensor, const Columns& columns, const Type& type,
                  const Frame& frame) {
-  std::size_t inner = 1;
-  for (std::size_t k = *type.record_axis() + 1; k < tensor.rank(); ++k)
-    inner *= static_cast<std::size_t>(tensor.shape[k]);
+  const AxisView view(tensor.shape, *type.record_axis());
   for (std::size_t cell = 0; cell < columns.size(); ++cell) {
     double* to = frame.column(columns[cell]);
-    const double* from = tensor.data.data() + cell / inner * frame.records * inner + cell % inner;
-    for (std::size_t i = 0; i < frame.records; ++i) to[i] = from[i * inner];
+    const double* from = tensor.data.data() + view.place(0, cell);
+    for (std::size_t i = 0; i < frame.records; ++i) to[i] = from[i * view.inner];
   }
 }
 
@@ -375,27 +295,15 @@ void run_lookup(const Step& step, const Frame& frame) {
 }
 
 void run_gram(const Step& step, Frame& frame) {
-  const Columns& rows = step.args[0].columns;
-  const Columns& columns = step.args[1].columns;
+  const std::size_t rows = step.args[0].columns.size();
+  const std::size_t columns = step.args[1].columns.size();
   frame.pointers.clear();
-  for (const Column& column : rows) frame.pointers.push_back(frame.column(column));
-  for (const Column& column : columns) frame.pointers.push_back(frame.column(column));
-  const double* const* a = frame.pointers.data();
-  kernels::products().gram(a, rows.size(), a + rows.size(), columns.size(), step.upper,
-                           frame.accumulators + step.accumulator, frame.records);
-}
-
-// sums[group_width * row + w] += columns_w, by the row of each record. A few columns side by side, since
-// records of one group that follow each other wait for their sums.
-template <std::size_t width>
-void add_by_row(const double* const* columns, const std::vector<std::uint32_t>& rows,
-                double* sums) {
-  const double* x[width];
-  for (std::size_t w = 0; w < width; ++w) x[w] = columns[w];
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    double* sum = sums + group_width * rows[i];
-    for (std::size_t w = 0; w < width; ++w) sum[w] += x[w][i];
+  for (const Operand& side : step.args) {
+    for (const Column& column : side.columns) frame.pointers.push_back(frame.column(column));
   }
+  const std::span<const double* const> all(frame.pointers);
+  frame.sums(step).gram(step.number, all.subspan(0, rows), all.subspan(rows, columns), step.upper,
+                        frame.records, step.places);
 }
 
 // A label's row, from 0; what is no label goes to the row after the last.
@@ -412,32 +320,41 @@ void find_rows(const double* labels, std::size_t count, std::vector<std::uint32_
 void run_groups(const Step& step, Frame& frame) {
   const Columns& columns = step.args[1].columns;
   const std::size_t labels = step.places.size() / columns.size();
-  double* totals = frame.accumulators + step.accumulator;
-  double* sums = totals + step.places.size();
   frame.rows.resize(frame.records);
   find_rows(frame.column(step.args[0].columns[0]), labels, frame.rows);
-  for (std::size_t first = 0; first < columns.size(); first += group_width) {
-    const std::size_t width = std::min(group_width, columns.size() - first);
-    const double* const* x = columns_of(columns, first, width, frame);
-    std::fill_n(sums, group_width * (labels + 1), 0.0);
-    if (width == group_width) {
-      add_by_row<group_width>(x, frame.rows, sums);
-    } else {
-      for (std::size_t w = 0; w < width; ++w) add_by_row<1>(x + w, frame.rows, sums + w);
-    }
-    for (std::size_t w = 0; w < width; ++w) {
-      double* total = totals + first + w;
-      for (std::size_t label = 0; label < labels; ++label)
-        total[label * columns.size()] += sums[group_width * label + w];
-      if (std::isfinite(kernels::folds().sum(x[w], frame.records))) continue;
-      // In a product what is not finite also meets the zeros of all other groups.
-      for (std::size_t i = 0; i < frame.records; ++i) {
-        if (std::isfinite(x[w][i])) continue;
-        for (std::size_t label = 0; label < labels; ++label)
-          if (label != frame.rows[i]) total[label * columns.size()] += 0 * x[w][i];
-      }
-    }
+  const double* const* x = columns_of(columns, 0, columns.size(), frame);
+  frame.sums(step).groups(step.number, frame.rows, labels, {x, columns.size()}, step.places);
+}
+
+// Samples of several columns.
+void run_samples(const Step& step, Frame& frame) {
+  for (std::size_t cell = 0; cell < step.cells(); cell += step.terms) {
+    const double* const* x = columns_of(step.args[0].columns, cell, step.terms, frame);
+    frame.accumulators[step.merge]->sample(x, step.terms, frame.records, step.places[cell]);
   }
+}
+
+void run_fold_block(const Step& step, Frame& frame) {
+  std::vector<std::vector<const double*>> operands;
+  for (const Operand& arg : step.args) {
+    const double* const* x = columns_of(arg.columns, 0, arg.columns.size(), frame);
+    operands.emplace_back(x, x + arg.columns.size());
+  }
+  frame.accumulators[step.merge]->block(operands, frame.records);
+}
+
+void run_fold_records(const Step& step, Frame& frame) {
+  const ir::Node& fold = frame.program->graph[step.node];
+  std::vector<Tensor> tensors;
+  FoldedRecords records;
+  records.axes = fold.attrs.axes;
+  for (std::size_t i = 0; i < step.args.size(); ++i) {
+    const Type& type = frame.program->graph[fold.args[i]].type();
+    tensors.push_back(as_tensor(step.args[i].columns, type, frame));
+    records.record_axes.push_back(*type.record_axis());
+  }
+  for (const Tensor& tensor : tensors) records.operands.push_back(&tensor);
+  frame.accumulators[step.merge]->records(records);
 }
 
 void run_all(const Step& step, Frame& frame) {
@@ -467,18 +384,14 @@ void run_all(const Step& step, Frame& frame) {
       return run_gram(step, frame);
     case Code::fold_groups:
       return run_groups(step, frame);
+    case Code::fold_sample:
+      return run_samples(step, frame);
+    case Code::fold_block:
+      return run_fold_block(step, frame);
+    case Code::fold_records:
+      return run_fold_records(step, frame);
     case Code::fold_count:
-      for (double& count : frame.states[step.merge][0].data)
-        count += static_cast<double>(frame.records * step.terms);
-      return;
-    case Code::fold_moments:
-      for (std::size_t cell = 0; cell < step.cells(); cell += step.terms)
-        run_moments(step, cell, frame);
-      return;
-    case Code::fold_logsumexp:
-      for (std::size_t cell = 0; cell < step.cells(); cell += step.terms)
-        run_logsumexp_fold(step, cell, frame);
-      return;
+      return frame.accumulators[step.merge]->count(frame.records, step.terms);
     default:
       throw Bug("a step that goes cell by cell");
   }
@@ -499,19 +412,8 @@ void run(const BlockProgram& program, Frame& frame) {
         run_cell(program.steps[s], cell, frame);
     }
   }
-}
-
-void finish_chunk(const BlockProgram& program, Frame& frame) {
-  for (const Step& step : program.steps) {
-    if (step.code != Code::fold_gram && step.code != Code::fold_groups) continue;
-    const std::size_t columns = step.args[1].columns.size();
-    double* result = frame.states[step.merge][0].data.data();
-    const double* sums = frame.accumulators + step.accumulator;
-    for (std::size_t c = 0; c < step.places.size(); ++c) {
-      const std::size_t i = c / columns;
-      const std::size_t j = c % columns;
-      result[step.places[c]] += sums[step.upper && i > j ? j * columns + i : c];
-    }
+  for (const std::unique_ptr<Accumulator>& accumulator : frame.accumulators) {
+    if (accumulator) accumulator->end_block();
   }
 }
 

@@ -10,39 +10,52 @@ namespace {
 using ir::Kind;
 using ir::NodeId;
 
-// The map that joins the columns of an aggregation.
-std::string_view joining_map(std::string_view aggregation) {
-  if (aggregation == "sum" || aggregation == "mean") return "+";
-  if (aggregation == "prod") return "*";
-  if (aggregation == "any") return "or";
-  if (aggregation == "all") return "and";
-  return aggregation;
-}
-
 }  // namespace
 
 void Compiler::emit(NodeId id) {
   const ir::Node& n = node(id);
   if (n.kind == Kind::input) return emit_input(id);
   if (n.kind != Kind::apply) throw Bug("an encoder that is no operation");
-  const std::string& name = n.op->name;
-  if (n.op->family == Family::unary) return emit_unary(id);
-  if (n.op->family == Family::binary || n.op->family == Family::comparison) return emit_binary(id);
-  if (n.op->family == Family::matmul) return emit_matmul(id);
-  if (n.op->family == Family::aggregation) return emit_aggregation(id);
-  if (is_view(n)) return emit_view(id);
-  if (n.op->family == Family::client_local && is_standard(*n.op)) {
-    if (kernels::ternary(name) != nullptr) return emit_ternary(id);
-    if (name == "outer") return emit_outer(id);
-    if (name == "one_hot") return emit_one_hot(id);
-    if (name == "zeros_like") return emit_filled(id, 0);
-    if (name == "ones_like") return emit_filled(id, 1);
-    if (name == "softmax") return emit_lines(id, Code::softmax);
-    if (name == "log_softmax") return emit_lines(id, Code::log_softmax);
-    if (name == "clip_norm") return emit_clip_norm(id);
-    if (name == "[e]" && node(n.args[1]).federated()) return emit_lookup(id);
+  switch (n.op->kernel) {
+    case Kernel::unary:
+      return emit_unary(id);
+    case Kernel::binary:
+      return emit_binary(id);
+    case Kernel::ternary:
+      return emit_ternary(id);
+    case Kernel::view:
+      return emit_view(id);
+    case Kernel::zeros:
+      return emit_filled(id, 0);
+    case Kernel::ones:
+      return emit_filled(id, 1);
+    case Kernel::count:
+      return emit_filled(id, static_cast<double>(element_count(unit_shape(n.args[0]))) /
+                                 static_cast<double>(element_count(unit_shape(id))));
+    case Kernel::join:
+    case Kernel::mean:
+      return emit_join(id);
+    case Kernel::argmax:
+      return emit_argmax(id);
+    case Kernel::logsumexp:
+      return emit_lines(id, Code::logsumexp);
+    case Kernel::softmax:
+      return emit_lines(id, Code::softmax);
+    case Kernel::log_softmax:
+      return emit_lines(id, Code::log_softmax);
+    case Kernel::outer:
+      return emit_outer(id);
+    case Kernel::one_hot:
+      return emit_one_hot(id);
+    case Kernel::matmul:
+      return emit_matmul(id);
+    case Kernel::clip_norm:
+      return emit_clip_norm(id);
+    case Kernel::lookup:
+      return node(n.args[1]).federated() ? emit_lookup(id) : emit_general(id);
+    case Kernel::general:
+      return emit_general(id);
   }
-  emit_general(id);
 }
 
 void Compiler::emit_input(NodeId id) {
@@ -200,34 +213,28 @@ void Compiler::emit_matmul(NodeId id) {
 }
 
 // Along ordinary axes: columns are joined one by one.
-void Compiler::emit_aggregation(NodeId id) {
-  const ir::Node& n = node(id);
-  static constexpr std::string_view joins[] = {"sum", "mean", "prod", "min", "max", "any", "all"};
-  const auto join = std::find(std::begin(joins), std::end(joins), n.op->name);
-  if (n.op->name == "count") {
-    const std::size_t results = static_cast<std::size_t>(element_count(unit_shape(id)));
-    return emit_filled(id, static_cast<double>(element_count(unit_shape(n.args[0]))) /
-                               static_cast<double>(results));
-  }
-  if (n.op->name == "logsumexp") return emit_lines(id, Code::logsumexp);
-  if (const std::optional<Distances> parts = nearest(id))
-    return emit_distances(id, *parts, Code::nearest);
-  if (n.op->name == "argmax")
-    return emit_lines(id, negated(n.args[0]) ? Code::argmin : Code::argmax);
+void Compiler::emit_join(NodeId id) {
   if (const std::optional<Distances> parts = distances(id))
     return emit_distances(id, *parts, Code::distances);
-  if (join == std::end(joins)) return emit_general(id);
+  const ir::Node& n = node(id);
   const std::vector<std::uint32_t> places = folded_places(unit_shape(n.args[0]), n.attrs.axes);
   const auto results = static_cast<std::size_t>(element_count(unit_shape(id)));
   Step step;
   step.code = Code::accumulate;
   step.node = id;
   step.terms = places.size() / results;
-  step.join = *join;
-  step.binary = kernels::binary(joining_map(*join));
+  step.truth = n.op->truth;
+  step.mean = n.op->kernel == Kernel::mean;
+  step.binary = kernels::binary(n.op->join);
   step.args = {operand(n.args[0], by_place(places))};
   step.out = values_[id] = fresh(results);
   add(std::move(step));
+}
+
+void Compiler::emit_argmax(NodeId id) {
+  if (const std::optional<Distances> parts = nearest(id))
+    return emit_distances(id, *parts, Code::nearest);
+  emit_lines(id, negated(node(id).args[0]) ? Code::argmin : Code::argmax);
 }
 
 void Compiler::emit_distances(NodeId id, const Distances& parts, Code code) {

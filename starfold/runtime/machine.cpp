@@ -41,7 +41,7 @@ Shape Machine::fold_shape(const Merge& merge) const {
 
 void Machine::absorb(const std::vector<MergeState>& merged) {
   for (std::size_t i = 0; i < round_->merges.size(); ++i) {
-    values_[round_->merges[i].fold] = {finish(round_->merges[i].monoid, merged[i])};
+    values_[round_->merges[i].fold] = {round_->merges[i].monoid->finish(merged[i])};
   }
   round_ = nullptr;
   finish_step();

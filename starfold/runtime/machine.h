@@ -6,8 +6,8 @@
 #include <atomic>
 #include <memory>
 
+#include "starfold/merge/monoid.h"
 #include "starfold/plan/plan.h"
-#include "starfold/runtime/monoid.h"
 #include "starfold/runtime/reference.h"
 
 namespace starfold {

@@ -6,6 +6,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
+#include "starfold/tensor/axis_view.h"
 
 namespace starfold {
 namespace {
@@ -137,31 +138,17 @@ std::int64_t iteration_limit(double count, const ir::Loop& loop) {
 Tensor virtual_global(const ir::Input& input, const std::vector<Client>& clients,
                       const SizeValues& sizes) {
   const std::size_t axis = *input.type.record_axis();
-  Tensor whole;
-  whole.shape = cell_shape(input.type, sizes);
-  std::int64_t records = 0;
   std::vector<Tensor> from_tables(clients.size());
   std::vector<const Tensor*> parts;
   for (const Client& client : clients) {
     Tensor& read = from_tables[parts.size()];
     if (client.table) read = client.array(input);
     parts.push_back(client.table ? &read : &client.arrays.at(input.name));
-    records += parts.back()->shape[axis];
   }
-  std::int64_t outer = 1;
-  for (std::size_t k = 0; k < axis; ++k) outer *= whole.shape[k];
-  const std::int64_t inner = element_count(whole.shape) / outer;
-  whole.shape.insert(whole.shape.begin() + static_cast<std::ptrdiff_t>(axis), records);
-  whole.data.clear();
-  whole.data.reserve(static_cast<std::size_t>(element_count(whole.shape)));
-  for (std::int64_t o = 0; o < outer; ++o) {
-    for (const Tensor* part : parts) {
-      const std::int64_t length = part->shape[axis] * inner;
-      whole.data.insert(whole.data.end(), part->data.begin() + o * length,
-                        part->data.begin() + (o + 1) * length);
-    }
-  }
-  return whole;
+  if (!parts.empty()) return join_along(axis, parts);
+  Shape none = cell_shape(input.type, sizes);
+  none.insert(none.begin() + static_cast<std::ptrdiff_t>(axis), 0);
+  return Tensor(std::move(none));
 }
 
 Results evaluate_reference(const ir::Program& program, const std::vector<Client>& clients,

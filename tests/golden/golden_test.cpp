@@ -13,8 +13,9 @@
 #include <set>
 #include <sstream>
 
-#include "starfold/compile.h"
+#include "starfold/compile/compile.h"
 #include "starfold/diag/render.h"
+#include "starfold/ops/standard.h"
 #include "starfold/syntax/format.h"
 #include "starfold/syntax/parser.h"
 
@@ -198,7 +199,7 @@ TEST(GoldenCoverage, EveryOperationOccurs) {
     const ir::Program program = check_golden(golden);
     for (ir::NodeId id = 0; id < program.graph.size(); ++id) used.insert(program.graph[id].op);
   }
-  for (const auto& op : Signature::standard().ops()) {
+  for (const auto& op : standard_signature().ops()) {
     EXPECT_TRUE(used.count(op.get()) != 0) << op->name << " (" << to_string(op->family) << ")";
   }
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "starfold/ops/standard.h"
+
 namespace starfold::laws {
 namespace {
 
@@ -112,7 +114,7 @@ const std::vector<std::string> expressions = {"number",
 }  // namespace
 
 Coverage::Coverage() {
-  for (const auto& op : Signature::standard().ops()) {
+  for (const auto& op : standard_signature().ops()) {
     if (op->family != Family::differentiation) counts_[row_name(*op)];
   }
   using F = Family;
@@ -241,7 +243,7 @@ void Coverage::expression(const ast::Expr& expr) {
   if (expr.kind == ast::ExprKind::list)
     seen(expr.args[0]->kind == ast::ExprKind::list ? "list of lists" : "list");
   if (expr.kind == ast::ExprKind::call) {
-    const Op* op = Signature::standard().find(expr.text);
+    const Op* op = standard_signature().find(expr.text);
     if (expr.module) {
       seen("call of a module");
     } else if (op == nullptr) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "starfold/compile.h"
+#include "starfold/compile/compile.h"
 #include "starfold/syntax/ast.h"
 
 namespace starfold::laws {

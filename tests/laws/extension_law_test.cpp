@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "starfold/compile.h"
+#include "starfold/compile/compile.h"
+#include "starfold/ops/standard.h"
 #include "tests/laws/law.h"
 
 namespace starfold::laws {
@@ -73,7 +74,7 @@ Map random_map(Random& random) {
 
 Signature random_signature(std::uint64_t seed) {
   Random random(seed);
-  Signature signature = Signature::standard();
+  Signature signature = standard_signature();
   for (int i = 0; i < 3; ++i) {
     const Map local = random_map(random);
     signature.add(Signature::ClientLocal{fmt::format("user_local_{}", i), local.arity,
@@ -113,7 +114,7 @@ TEST(Laws, ConservativeExtension) {
 // No registration opens a way from federated to shared: whatever shape a client-local primitive
 // gives, the star is put back; a shared-only one never sees a federated operand.
 TEST(Laws, ConservativeExtensionHasNoThirdKind) {
-  Signature signature = Signature::standard();
+  Signature signature = standard_signature();
   const auto to_number = [](Shapes) { return MaybeShape(std::vector<Size>{}); };
   const auto total = [](Tensors t) {
     double sum = 0;

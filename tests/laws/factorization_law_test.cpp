@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "starfold/base/error.h"
-#include "starfold/plan/factorization.h"
+#include "starfold/compile/factorization.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/runtime/machine.h"
 #include "tests/laws/evaluate.h"
@@ -20,41 +20,34 @@ using ir::NodeId;
 
 // The fold of a tensor's records, entry by entry, written down once more: an encoder and its merge
 // on finished values (def:one-round-typed-program).
-double folded(Monoid monoid, const std::vector<double>& entries) {
-  double result = monoid == Monoid::prod || monoid == Monoid::all ? 1 : 0;
-  if (monoid == Monoid::min) result = INFINITY;
-  if (monoid == Monoid::max) result = -INFINITY;
+double folded(const Monoid& monoid, const std::vector<double>& entries) {
+  const Monoid* by = &monoid;
+  double result = by == &monoids::prod || by == &monoids::all ? 1 : 0;
+  if (by == &monoids::min) result = INFINITY;
+  if (by == &monoids::max) result = -INFINITY;
   for (const double x : entries) {
-    switch (monoid) {
-      case Monoid::sum:
-        result += x;
-        break;
-      case Monoid::prod:
-        result *= x;
-        break;
-      case Monoid::min:
-        result = std::isnan(x) || x < result ? x : result;
-        break;
-      case Monoid::max:
-        result = std::isnan(x) || x > result ? x : result;
-        break;
-      case Monoid::any:
-        result = x != 0 ? 1 : result;
-        break;
-      case Monoid::all:
-        result = x == 0 ? 0 : result;
-        break;
-      case Monoid::count:
-        result += 1;
-        break;
-      default:
-        throw std::logic_error("not distributive");
+    if (by == &monoids::sum) {
+      result += x;
+    } else if (by == &monoids::prod) {
+      result *= x;
+    } else if (by == &monoids::min) {
+      result = std::isnan(x) || x < result ? x : result;
+    } else if (by == &monoids::max) {
+      result = std::isnan(x) || x > result ? x : result;
+    } else if (by == &monoids::any) {
+      result = x != 0 ? 1 : result;
+    } else if (by == &monoids::all) {
+      result = x == 0 ? 0 : result;
+    } else if (by == &monoids::count) {
+      result += 1;
+    } else {
+      throw std::logic_error("not distributive");
     }
   }
   return result;
 }
 
-Tensor fold_records(Monoid monoid, const Tensor& tensor, std::size_t axis) {
+Tensor fold_records(const Monoid& monoid, const Tensor& tensor, std::size_t axis) {
   Shape shape = tensor.shape;
   const std::int64_t records = shape[axis];
   shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
@@ -73,9 +66,9 @@ Tensor fold_records(Monoid monoid, const Tensor& tensor, std::size_t axis) {
 }
 
 // The merge of two finished values of a distributive fold.
-Tensor merged_values(Monoid monoid, const Tensor& a, const Tensor& b) {
+Tensor merged_values(const Monoid& monoid, const Tensor& a, const Tensor& b) {
   Tensor result = a;
-  const Monoid by = monoid == Monoid::count ? Monoid::sum : monoid;
+  const Monoid& by = &monoid == &monoids::count ? monoids::sum : monoid;
   for (std::size_t i = 0; i < a.data.size(); ++i)
     result.data[i] = folded(by, {a.data[i], b.data[i]});
   return result;
@@ -110,13 +103,13 @@ struct ByHand {
     for (Engine& engine : engines) states.push_back(engine.encode(round, theta));
     std::vector<MergeState> none;
     for (const Component& component : f.state)
-      none.push_back(zero(component.merge, shape(component)));
+      none.push_back(zero(*component.merge, shape(component)));
     states.push_back(none);
     random.shuffle(states);
     while (states.size() > 1) {
       const auto at = static_cast<std::size_t>(random.below(static_cast<int>(states.size()) - 1));
       for (std::size_t i = 0; i < f.state.size(); ++i)
-        merge(f.state[i].merge, states[at][i], states[at + 1][i]);
+        f.state[i].merge->merge(states[at][i], states[at + 1][i]);
       states.erase(states.begin() + static_cast<std::ptrdiff_t>(at) + 1);
     }
     return states.front();
@@ -219,7 +212,7 @@ Verdict iterative_factorization(const Case& c) {
       for (const NodeId id : f.phi) definition.compute(id);
       for (std::size_t i = 0; i < f.state.size(); ++i) {
         const Tensor want = definition.ordinary(plan->program.graph[f.state[i].fold])[0];
-        if (const Verdict broken = compare(finish(f.state[i].merge, states[i]), want, rounding)) {
+        if (const Verdict broken = compare(f.state[i].merge->finish(states[i]), want, rounding)) {
           return fmt::format("round {}, {}: {}", f.round, f.state[i].expression, *broken);
         }
       }
@@ -283,7 +276,7 @@ TEST(Laws, OneRoundRealization) {
         while (values.program().graph[fold].kind == ir::Kind::variable)
           fold = values.program().graph[fold].args[0];
         const ir::Node& node = values.program().graph[fold];
-        const Monoid monoid = node.op->family == Family::matmul ? Monoid::sum : node.op->monoid;
+        const Monoid& monoid = *node.op->monoid;
         std::optional<Tensor> merged;
         for (std::size_t client = 0; client < federation.clients.size(); ++client) {
           Tensor phi;

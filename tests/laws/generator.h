@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "starfold/federation/message.h"
-#include "starfold/ops/op.h"
+#include "starfold/ops/standard.h"
 #include "starfold/runtime/bind.h"
 #include "tests/laws/generator_facts.h"
 #include "tests/laws/random.h"
@@ -16,7 +16,7 @@
 namespace starfold::laws {
 
 struct GeneratorOptions {
-  const Signature* signature = &Signature::standard();
+  const Signature* signature = &standard_signature();
   bool base = false;       // the paper's base signature only
   bool special = false;    // data with nan, infinities and zeros; operations that are exact on them
   bool loops = true;       // states, loops, traces

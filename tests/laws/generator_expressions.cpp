@@ -8,6 +8,8 @@
 #include <numeric>
 #include <set>
 
+#include "starfold/ops/standard.h"
+
 namespace starfold::laws {
 
 // --- texts
@@ -199,7 +201,7 @@ std::optional<Written> ExpressionWriter::write(Scope& scope, const Want& want) {
       // The rows that carry most programs come up more often than one row in a hundred.
       static const std::vector<std::string> common = {"+", "-", "*", "sum", "@", "@", "permute"};
       const Op* op = random_.pick(rows).get();
-      const std::size_t standard = Signature::standard().ops().size();
+      const std::size_t standard = standard_signature().ops().size();
       if (rows.size() > standard && random_.chance(30)) {
         op = rows[standard +
                   static_cast<std::size_t>(random_.below(static_cast<int>(rows.size() - standard)))]

@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 
+#include "starfold/ops/standard.h"
+
 namespace starfold::laws {
 namespace {
 
@@ -232,7 +234,7 @@ Interval domain(const Op& op, std::size_t operand) {
   };
   const auto found = domains.find(op.name);
   if (found != domains.end() && operand < found->second.size()) return found->second[operand];
-  const bool built_in = Signature::standard().find(op.name) != nullptr;
+  const bool built_in = standard_signature().find(op.name) != nullptr;
   return built_in ? Interval{-1000, 1000} : Interval{-2, 2};
 }
 

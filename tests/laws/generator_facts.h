@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "starfold/ops/op.h"
+#include "starfold/signature/op.h"
 
 namespace starfold::laws {
 

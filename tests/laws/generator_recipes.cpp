@@ -88,8 +88,8 @@ std::optional<Written> ExpressionWriter::binary(Scope& scope, const Op& op, cons
 
 std::optional<Written> ExpressionWriter::aggregation(Scope& scope, const Op& op, const Want& want) {
   const std::vector<std::string> sets = record_sets(scope);
-  const bool star = !want.type.federated() && want.folds && op.monoid != Monoid::none &&
-                    !sets.empty() && random_.chance(65);
+  const bool star = !want.type.federated() && want.folds && op.monoid != nullptr && !sets.empty() &&
+                    random_.chance(65);
   // The wanted axes, with the folded ones put in between.
   std::vector<std::pair<Dim, bool>> dims;
   for (const Dim& dim : want.type.dims) dims.emplace_back(dim, false);

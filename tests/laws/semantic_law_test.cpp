@@ -182,7 +182,7 @@ Verdict exposure_discipline(const Case& c) {
       if (node.op->family == Family::aggregation) {
         const auto star = static_cast<std::int64_t>(*federated[0]->record_axis());
         const auto& axes = node.attrs.axes;
-        if (node.op->monoid == Monoid::none) return "a holistic aggregation folds records: " + text;
+        if (node.op->monoid == nullptr) return "a holistic aggregation folds records: " + text;
         if (std::find(axes.begin(), axes.end(), star) == axes.end())
           return "an aggregation lost the star: " + text;
         continue;
@@ -210,7 +210,7 @@ Verdict exposure_discipline(const Case& c) {
       if (plan.program.graph[id].federated()) return "a federated value is sent to clients";
     }
     for (const Merge& merge : round->merges) {
-      if (merge.monoid == Monoid::none || plan.program.graph[merge.fold].federated())
+      if (merge.monoid == nullptr || plan.program.graph[merge.fold].federated())
         return "a merge without a monoid";
     }
   }

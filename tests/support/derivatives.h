@@ -9,7 +9,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "starfold/compile.h"
+#include "starfold/compile/compile.h"
 #include "starfold/federation/local.h"
 #include "starfold/plan/plan.h"
 #include "starfold/runtime/reference.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "starfold/base/error.h"
-#include "starfold/compile.h"
+#include "starfold/compile/compile.h"
 #include "starfold/federation/local.h"
 
 namespace starfold {

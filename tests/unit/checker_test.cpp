@@ -4,7 +4,7 @@
 
 #include <ctime>
 
-#include "starfold/compile.h"
+#include "starfold/compile/compile.h"
 #include "starfold/diag/render.h"
 #include "starfold/syntax/parser.h"
 

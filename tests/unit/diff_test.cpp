@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "starfold/ops/standard.h"
 #include "starfold/plan/plan.h"
 #include "tests/support/derivatives.h"
 
@@ -105,7 +106,7 @@ void expect_map(const std::string& f) {
 }
 
 TEST(Diff, UnaryMaps) {
-  for (const auto& op : Signature::standard().ops()) {
+  for (const auto& op : standard_signature().ops()) {
     if (op->family != Family::unary || op->derivative == nullptr || op->name == "digamma" ||
         op->name == "-" || op->name == "lgamma")
       continue;
@@ -302,7 +303,7 @@ TEST(Diff, RecordSets) {
 }
 
 TEST(Diff, RegisteredPrimitivesHaveNoDerivative) {
-  Signature signature = Signature::standard();
+  Signature signature = standard_signature();
   signature.add(Signature::ClientLocal{
       "twice", 1, "2 * e",
       [](std::span<const std::vector<Size>> cells) { return std::optional(cells[0]); },

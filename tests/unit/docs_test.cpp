@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "starfold/compile.h"
+#include "starfold/compile/compile.h"
 #include "starfold/diag/render.h"
 
 namespace starfold {

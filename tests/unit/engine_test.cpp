@@ -6,7 +6,8 @@
 
 #include <random>
 
-#include "starfold/compile.h"
+#include "starfold/compile/compile.h"
+#include "starfold/ops/standard.h"
 #include "starfold/runtime/machine.h"
 #include "starfold/runtime/reference.h"
 #include "tests/unit/meaning_testing.h"
@@ -41,14 +42,14 @@ struct Federation {
     while (machine.round() != nullptr) {
       const Round& round = *machine.round();
       std::vector<MergeState> merged;
-      for (const Merge& m : round.merges) merged.push_back(zero(m.monoid, machine.fold_shape(m)));
+      for (const Merge& m : round.merges) merged.push_back(zero(*m.monoid, machine.fold_shape(m)));
       for (Engine& engine : engines) {
         const std::vector<MergeState> states = engine.encode(round, machine.to_send());
         EXPECT_EQ(states.size(), merged.size());
         for (std::size_t i = 0; i < states.size(); ++i) {
-          const Monoid monoid = round.merges[i].monoid;
+          const Monoid& monoid = *round.merges[i].monoid;
           EXPECT_EQ(invalid_state(monoid, states[i], machine.fold_shape(round.merges[i])), "");
-          merge(monoid, merged[i], states[i]);
+          monoid.merge(merged[i], states[i]);
         }
       }
       machine.absorb(merged);
@@ -544,7 +545,7 @@ TEST(Engine, FailuresAreReportedFromAnyThread) {
 }
 
 TEST(Engine, UserPrimitives) {
-  Signature signature = Signature::standard();
+  Signature signature = standard_signature();
   Signature::ClientLocal range;
   range.name = "spread";
   range.doc = "largest minus smallest";

@@ -13,6 +13,7 @@
 #include <numbers>
 #include <random>
 
+#include "starfold/ops/standard.h"
 #include "tests/unit/meaning_testing.h"
 
 namespace starfold::testing {

@@ -73,10 +73,10 @@ struct Dialogue {
     return refusal([&] { coordinator.absorb(0, encode_message(message)); });
   }
   // The state of the merge with this monoid.
-  MergeState& part(StateMessage& message, Monoid monoid) {
+  MergeState& part(StateMessage& message, const Monoid& monoid) {
     const Round& round = *coordinator.round();
     for (std::size_t i = 0; i < round.merges.size(); ++i) {
-      if (round.merges[i].monoid == monoid) return message.states[i];
+      if (round.merges[i].monoid == &monoid) return message.states[i];
     }
     ADD_FAILURE() << "no such merge";
     return message.states[0];
@@ -184,20 +184,20 @@ TEST(Message, StatesOfTheWrongForm) {
   EXPECT_TRUE(contains(d.refused(bad), "a part has the wrong shape"));
   for (const double count : {std::nan(""), -1.0, 1.5, std::numeric_limits<double>::infinity()}) {
     bad = good;
-    d.part(bad, Monoid::count)[0].data[0] = count;
+    d.part(bad, monoids::count)[0].data[0] = count;
     EXPECT_TRUE(contains(d.refused(bad), "a count is not a whole number")) << count;
     bad = good;
-    d.part(bad, Monoid::moments)[0].data[0] = count;
+    d.part(bad, monoids::moments)[0].data[0] = count;
     EXPECT_TRUE(contains(d.refused(bad), "a count is not a whole number")) << count;
   }
   bad = good;
-  d.part(bad, Monoid::moments)[2].data[0] = -1;
+  d.part(bad, monoids::moments)[2].data[0] = -1;
   EXPECT_TRUE(contains(d.refused(bad), "a sum of squares is negative"));
   bad = good;
-  d.part(bad, Monoid::any)[0].data[0] = std::nan("");
+  d.part(bad, monoids::any)[0].data[0] = std::nan("");
   EXPECT_TRUE(contains(d.refused(bad), "a truth value is neither 0 nor 1"));
   bad = good;
-  d.part(bad, Monoid::logsumexp)[1].data[0] = -1;
+  d.part(bad, monoids::logsumexp)[1].data[0] = -1;
   EXPECT_TRUE(contains(d.refused(bad), "a sum of exponentials is negative"));
   // After all that, the right answer is still welcome.
   d.coordinator.absorb(0, encode_message(good));

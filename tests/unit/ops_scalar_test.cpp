@@ -2,6 +2,7 @@
 #include <set>
 
 #include "meaning_testing.h"
+#include "starfold/ops/standard.h"
 
 namespace starfold::testing {
 namespace {

@@ -1,7 +1,7 @@
 // Random tensors: known answers of the generator, and that entry i depends on the seed and i only.
 #include "meaning_testing.h"
 #include "starfold/ops/special.h"
-#include "starfold/runtime/philox.h"
+#include "starfold/tensor/philox.h"
 
 namespace starfold::testing {
 namespace {

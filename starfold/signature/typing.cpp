@@ -1,4 +1,4 @@
-#include "starfold/ops/typing.h"
+#include "starfold/signature/typing.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "starfold/plan/factorization.h"
+#include "starfold/compile/factorization.h"
 
 #include <algorithm>
 

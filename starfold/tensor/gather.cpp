@@ -1,11 +1,11 @@
-#include "starfold/ops/meaning_support.h"
+#include "starfold/tensor/gather.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "starfold/base/error.h"
 
-namespace starfold::meaning {
+namespace starfold {
 
 Strides row_major(const Shape& shape) {
   Strides strides(shape.size());
@@ -108,4 +108,4 @@ void require_reasonable(const Shape& shape, const char* op) {
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
-}  // namespace starfold::meaning
+}  // namespace starfold

@@ -1,4 +1,4 @@
-#include "starfold/compile.h"
+#include "starfold/compile/compile.h"
 
 #include <filesystem>
 #include <fstream>

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "starfold/base/error.h"
-#include "starfold/ops/op.h"
-#include "starfold/ops/typing.h"
+#include "starfold/signature/op.h"
+#include "starfold/signature/typing.h"
+#include "starfold/tensor/axis_view.h"
 
 namespace starfold {
 
@@ -32,50 +33,13 @@ std::string_view to_string(Family family) {
   return "";
 }
 
-std::string_view to_string(Monoid monoid) {
-  switch (monoid) {
-    case Monoid::none:
-      return "none";
-    case Monoid::sum:
-      return "sum";
-    case Monoid::prod:
-      return "prod";
-    case Monoid::min:
-      return "min";
-    case Monoid::max:
-      return "max";
-    case Monoid::count:
-      return "count";
-    case Monoid::any:
-      return "any";
-    case Monoid::all:
-      return "all";
-    case Monoid::moments:
-      return "moments";
-    case Monoid::logsumexp:
-      return "logsumexp";
-  }
-  return "";
-}
-
 void Signature::add_row(Op op) {
   ops_.push_back(std::make_shared<const Op>(std::move(op)));
   by_name_[ops_.back()->name].push_back(ops_.back().get());
 }
 
-Signature make_standard_signature() {
-  Signature signature;
-  for (const auto& family :
-       {unary_ops, binary_ops, aggregation_ops, structure_ops, client_local_ops, linear_algebra_ops,
-        construction_ops, distribution_ops, differentiation_ops}) {
-    for (Op& op : family()) signature.add_row(std::move(op));
-  }
-  return signature;
-}
-
-const Signature& Signature::standard() {
-  static const Signature signature = make_standard_signature();
-  return signature;
+Signature::Signature(std::vector<Op> rows) {
+  for (Op& row : rows) add_row(std::move(row));
 }
 
 const Op* Signature::find(std::string_view name) const {
@@ -136,16 +100,12 @@ void check_new(const Signature& signature, const std::string& name) {
 
 // The part of a federated tensor that one record holds.
 Tensor cell_of(const Tensor& tensor, std::size_t axis, std::int64_t record) {
+  const AxisView view(tensor.shape, axis);
   Shape shape = tensor.shape;
-  const std::int64_t records = shape[axis];
   shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
-  std::int64_t inner = 1;
-  for (std::size_t k = axis; k < shape.size(); ++k) inner *= shape[k];
   Tensor cell(shape);
-  for (std::int64_t i = 0; i < cell.count(); ++i) {
-    const std::int64_t at = (i / inner * records + record) * inner + i % inner;
-    cell.data[static_cast<std::size_t>(i)] = tensor.data[static_cast<std::size_t>(at)];
-  }
+  for (std::size_t i = 0; i < view.cells(); ++i)
+    cell.data[i] = tensor.data[view.place(static_cast<std::size_t>(record), i)];
   return cell;
 }
 

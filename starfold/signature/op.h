@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "starfold/diag/diagnostic.h"
-#include "starfold/runtime/tensor.h"
+#include "starfold/merge/monoid.h"
+#include "starfold/signature/range.h"
+#include "starfold/tensor/tensor.h"
 #include "starfold/types/type.h"
 
 namespace starfold {
@@ -21,6 +23,10 @@ struct Op;
 namespace diff {
 class Pullback;
 }
+namespace ir {
+class Builder;
+struct Node;
+}  // namespace ir
 
 // The families of def:base-primitive-signature, then the two kinds of conservative extension
 // (prop:conservative-signature-extensions), then differentiation, which becomes the others.
@@ -113,10 +119,33 @@ using Meaning = std::function<std::vector<Tensor>(const Application&)>;
 // From the adjoint of a result to the adjoints of its operands (ops/derivative.h).
 using DerivativeRule = void (*)(diff::Pullback&);
 
-// How partial results along the record axis merge: the commutative monoids of
-// def:shared-state-factorization. `none` marks a holistic aggregation.
-enum class Monoid { none, sum, prod, min, max, count, any, all, moments, logsumexp };
-std::string_view to_string(Monoid monoid);
+// The same value by other operations, for a fold of the record axis that needs no merge of its own: mean is sum /
+// count. Gets the node and a builder for what it becomes; the node is not in the graph yet.
+using Lowering = std::uint32_t (*)(ir::Builder&, const ir::Node&);
+
+// How the engine computes an application on columns of records (runtime/engine_values.cpp). What has no kernel
+// of its own is computed by its meaning, block by block.
+enum class Kernel {
+  general,
+  unary,    // map1, entry by entry
+  binary,   // map2
+  ternary,  // the ternary map of the operation's name
+  view,     // names other columns; nothing is computed
+  zeros,    // a constant for every record
+  ones,
+  count,   // the number of elements along the folded axes
+  join,    // columns joined by the binary map `join`
+  mean,    // and divided by their number
+  argmax,  // lines of columns
+  logsumexp,
+  softmax,
+  log_softmax,
+  outer,
+  one_hot,
+  matmul,
+  clip_norm,
+  lookup,
+};
 
 // One primitive.
 struct Op {
@@ -132,11 +161,19 @@ struct Op {
   std::string doc;      // what it means in one line
 
   TypeRule type;
-  Meaning meaning;                                    // on ordinary tensors
-  double (*map1)(double) = nullptr;                   // U: the scalar map
-  double (*map2)(double, double) = nullptr;           // B, G: the scalar map
-  double (*fold)(std::span<const double>) = nullptr;  // A: alpha_n, for every n including 0
-  Monoid monoid = Monoid::none;                       // A: the merge along the record axis
+  Meaning meaning;                           // on ordinary tensors
+  double (*map1)(double) = nullptr;          // U: the scalar map
+  double (*map2)(double, double) = nullptr;  // B, G: the scalar map
+  // A, MatMul: the merge along the record axis; null marks a holistic aggregation, which has none.
+  const Monoid* monoid = nullptr;
+  Lowering lowering = nullptr;  // A: of a fold of the record axis; null: it merges as it is
+
+  Kernel kernel = Kernel::general;
+  std::string_view join;  // Kernel::join and mean: the binary map that joins two columns
+  bool cheap = false;     // about as fast as reading its operands
+  bool truth = false;     // every entry of the result is 0 or 1
+  RangeRule range;        // of the entries of the (first) result; empty: nothing is known
+  bool standard = false;  // of the contract, not a user's that may have the same name elsewhere
 
   // Whether small changes of operand i never change the result: its derivative is zero everywhere.
   bool flat_in(std::size_t i) const { return i < 32 && (flat >> i & 1U) != 0; }
@@ -147,10 +184,8 @@ struct Op {
 // An ordered set of primitives; names may repeat when the number of arguments tells them apart.
 class Signature {
  public:
-  // The contract's operations.
-  static const Signature& standard();
-
   Signature() = default;
+  explicit Signature(std::vector<Op> rows);
 
   // Adds a client-local primitive. Its rule and meaning speak of one record at a time: the shapes
   // and values of the operands' cells. So its result on a federated operand is federated by
@@ -183,21 +218,9 @@ class Signature {
   const std::vector<std::shared_ptr<const Op>>& ops() const { return ops_; }
 
  private:
-  friend Signature make_standard_signature();
   void add_row(Op op);
   std::vector<std::shared_ptr<const Op>> ops_;
   std::map<std::string, std::vector<const Op*>, std::less<>> by_name_;
 };
-
-// The rows of each family; one file each.
-std::vector<Op> unary_ops();
-std::vector<Op> binary_ops();  // B and G
-std::vector<Op> aggregation_ops();
-std::vector<Op> structure_ops();  // P, MatMul, indexing and the like
-std::vector<Op> client_local_ops();
-std::vector<Op> linear_algebra_ops();
-std::vector<Op> construction_ops();  // zeros, eye, normal, ...
-std::vector<Op> distribution_ops();
-std::vector<Op> differentiation_ops();
 
 }  // namespace starfold

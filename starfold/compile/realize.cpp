@@ -6,8 +6,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "starfold/compile.h"
-#include "starfold/plan/factorization.h"
+#include "starfold/compile/compile.h"
+#include "starfold/compile/factorization.h"
 #include "starfold/syntax/parser.h"
 
 namespace starfold {

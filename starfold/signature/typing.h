@@ -1,7 +1,7 @@
 // Typing rules that many primitives share, and the messages they fail with.
 #pragma once
 
-#include "starfold/ops/op.h"
+#include "starfold/signature/op.h"
 
 namespace starfold::typing {
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "starfold/ops/standard.h"
 #include "starfold/plan/plan.h"
 
 namespace starfold {
@@ -14,7 +15,7 @@ struct Component {
   ir::NodeId fold = ir::no_node;    // g_i in the plan's program
   std::string expression;           // g_i as it would be written
   std::vector<Size> shape;          // s_i
-  Monoid merge = Monoid::sum;       // names both the merge and its zero (runtime/monoid.h)
+  const Monoid* merge = nullptr;    // the merge and its zero
   std::vector<ir::NodeId> encoded;  // e_i, or a_i and b_i: the client-local operands
 };
 
@@ -50,13 +51,13 @@ struct FactorizationText {
 // The one-round program that computes a factorization (thm:one-round-realization). Throws
 // std::invalid_argument when an encoder is not client-local or the decoder not shared-only.
 std::string realize(const FactorizationText& factorization,
-                    const Signature& signature = Signature::standard());
+                    const Signature& signature = standard_signature());
 
 // One program that computes `post` from the outputs of `first`: the inputs of `post` that are named
 // like them take their values, the others stay inputs. `post` must be shared-only; its rounds, and so
 // the messages, are those of `first` (cor:one-round-shared-postprocessing). Throws
 // std::invalid_argument when the two do not fit together.
 std::string compose(const std::string& first, const std::string& post,
-                    const Signature& signature = Signature::standard());
+                    const Signature& signature = standard_signature());
 
 }  // namespace starfold

@@ -1,4 +1,4 @@
-// What the meanings share: row-major strides and walks over them.
+// Row-major strides and walks over them.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "starfold/runtime/tensor.h"
+#include "starfold/tensor/tensor.h"
 
-namespace starfold::meaning {
+namespace starfold {
 
 // How far apart neighbours along each axis are in the data.
 using Strides = std::vector<std::int64_t>;
@@ -40,4 +40,4 @@ void require_reasonable(const Shape& shape, const char* op);
 
 std::string to_string(const Shape& shape);  // [3, 4]
 
-}  // namespace starfold::meaning
+}  // namespace starfold

@@ -1,0 +1,34 @@
+#include "starfold/merge/monoid.h"
+
+#include <algorithm>
+
+namespace starfold {
+
+std::vector<Shape> state_shapes(const Monoid& monoid, const Shape& result) {
+  std::vector<Shape> shapes;
+  for (const Part& part : monoid.parts) shapes.push_back(extents(part, result));
+  return shapes;
+}
+
+MergeState zero(const Monoid& monoid, const Shape& result) {
+  MergeState state;
+  state.reserve(monoid.parts.size());
+  for (const Part& part : monoid.parts) state.emplace_back(extents(part, result), part.zero);
+  return state;
+}
+
+std::string invalid_state(const Monoid& monoid, const MergeState& state, const Shape& result) {
+  if (state.size() != monoid.parts.size()) return "it has the wrong number of parts";
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const Part& part = monoid.parts[i];
+    if (state[i].shape != extents(part, result) ||
+        state[i].count() != element_count(state[i].shape))
+      return "a part has the wrong shape";
+    if (part.valid != nullptr &&
+        !std::all_of(state[i].data.begin(), state[i].data.end(), part.valid))
+      return std::string(part.otherwise);
+  }
+  return monoid.invalid == nullptr ? std::string() : std::string(monoid.invalid(state));
+}
+
+}  // namespace starfold
