@@ -8,6 +8,9 @@
 #include "cli/load.h"
 #include "starfold/diag/render.h"
 #include "starfold/plan/explain.h"
+#include "starfold/runtime/engine_print.h"
+#include "starfold/syntax/parser.h"
+#include "starfold/syntax/print.h"
 
 namespace starfold::cli {
 namespace {
@@ -16,6 +19,7 @@ struct Arguments {
   std::string file;
   bool base = false;
   bool json = false;
+  std::string print;  // the intermediate form to show instead; empty for none
 };
 
 std::uint32_t line_of(const Compilation& compilation, Span span) {
@@ -65,6 +69,18 @@ std::string types_text(const Compilation& compilation) {
   return rows.size() == 1 ? "" : text;
 }
 
+// An intermediate form of the program as text; empty where it has errors that keep it from getting there.
+std::string form_text(const std::string& form, const CompiledProgram& program) {
+  if (form == "ast") {
+    SourceMap sources;
+    Diagnostics again;  // reported by the compilation
+    return print(parse(sources, sources.add(program.text.name, program.text.text), again));
+  }
+  if (!program.plan) return "";
+  if (form == "ir") return ir::print(program.compilation.program, true);
+  return form == "plan" ? print(*program.plan, true) : print_blocks(program.plan);
+}
+
 int check(const Arguments& arguments) {
   std::optional<NamedText> named = find_program(arguments.file);
   if (!named) return exit_usage;
@@ -74,7 +90,14 @@ int check(const Arguments& arguments) {
   const auto program = compile_program({named->name, std::move(named->text), {}}, options);
   const Compilation& compilation = program->compilation;
   print_diagnostics(compilation.diagnostics, compilation.sources);
-  if (arguments.json) {
+  if (!arguments.print.empty()) {
+    try {
+      fmt::print("{}", form_text(arguments.print, *program));
+    } catch (const RunError& error) {
+      print_run_error(error, compilation.sources, false);
+      return exit_failed;
+    }
+  } else if (arguments.json) {
     fmt::print("{}\n",
                check_json(*program).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else if (program->plan) {
@@ -98,7 +121,13 @@ void add_check(CLI::App& app, int& status) {
       ->type_name("");
   command->add_flag("--base", arguments->base,
                     "also reject what lies outside the paper's base signature");
-  command->add_flag("--json", arguments->json, "print one JSON object");
+  CLI::Option* json = command->add_flag("--json", arguments->json, "print one JSON object");
+  command
+      ->add_option("--print", arguments->print,
+                   "show an intermediate form instead: ast, ir, plan or blocks")
+      ->check(CLI::IsMember({"ast", "ir", "plan", "blocks"}))
+      ->excludes(json)
+      ->type_name("FORM");
   command->callback([arguments, &status] { status = check(*arguments); });
 }
 

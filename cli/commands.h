@@ -8,7 +8,7 @@ class App;
 namespace starfold::cli {
 
 inline constexpr int exit_done = 0;
-inline constexpr int exit_refused = 1;  // the program (or policy) says no
+inline constexpr int exit_refused = 1;  // the program says no
 inline constexpr int exit_usage = 2;
 inline constexpr int exit_failed = 3;  // data, numerics, federation
 

@@ -10,7 +10,7 @@ namespace {
 
 int run(int argc, char** argv) {
   using namespace starfold::cli;
-  CLI::App app("Write as if all records were in one place; see and limit what leaves each client.",
+  CLI::App app("Write as if all records were in one place; see what leaves each client.",
                "starfold");
   app.set_version_flag("--version", "starfold " STARFOLD_VERSION, "show the version");
   app.set_help_flag("-h,--help", "show this help");
@@ -20,7 +20,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "`starfold COMMAND --help` says more about a command.\n"
-      "Exit codes: 0 done; 1 the program or a policy says no; 2 wrong usage; 3 the run failed.");
+      "Exit codes: 0 done; 1 the program says no; 2 wrong usage; 3 the run failed.");
   int status = exit_done;
   add_check(app, status);
   add_run(app, status);

@@ -79,7 +79,7 @@ int main() {
 
   // And then: what a shared-only program makes of another program's outputs is one program, with the
   // same single round.
-  const std::string interval = compose(slope,
+  const std::string interval = compose({slope},
                                        "input slope : []\n"
                                        "input width : [] = 0.01\n"
                                        "output low = slope - width\n"

@@ -6,6 +6,7 @@
 
 #include "starfold/base/suggest.h"
 #include "starfold/check/checker.h"
+#include "starfold/check/foreign.h"
 #include "starfold/check/walk.h"
 
 namespace starfold {
@@ -54,13 +55,20 @@ Value Checker::call_of_module(const ast::Expr& expr) {
     std::vector<std::string> names;
     for (const auto& [name, imported] : frame().module->imports) names.push_back(name);
     const std::string suggestion = nearest(module, names);
+    const Op* op = options_.signature->find(expr.text);
+    Binding* value = find(module);
+    if (value != nullptr) value->used = true;
     report({Code::UnknownModule,
-            fmt::format("there is no module named `{}` here", module),
-            {expr.module->span, "not imported"},
+            value != nullptr ? fmt::format("`{}` is a value, not a module", module)
+                             : fmt::format("there is no module named `{}` here", module),
+            {expr.module->span, value != nullptr ? "has no functions of its own" : "not imported"},
             {},
             "",
-            suggestion.empty() ? fmt::format("add `import {}` at the top", module)
-                               : fmt::format("did you mean `{}`?", suggestion)});
+            !suggestion.empty() && value == nullptr ? fmt::format("did you mean `{}`?", suggestion)
+            : op != nullptr
+                ? fmt::format("`{}` is built in and is written `{}`", expr.text, op->surface)
+            : value != nullptr ? "a function is written before its values, as in f(x)"
+                               : fmt::format("add `import {}` at the top", module)});
     return {};
   }
   if (found->second == nullptr) {  // the import was reported
@@ -119,72 +127,24 @@ std::optional<std::vector<WrittenAxis>> Checker::written_axes(const ast::Expr& e
   return axes;
 }
 
-namespace {
-
-// Names that other languages have for what is here under another.
-constexpr std::pair<std::string_view, std::string_view> elsewhere[] = {
-    {"avg", "mean[axes](e)"},
-    {"average", "mean[axes](e)"},
-    {"sd", "std[axes](e)"},
-    {"stdev", "std[axes](e)"},
-    {"variance", "var[axes](e)"},
-    {"ln", "log(e)"},
-    {"pow", "a ^ b"},
-    {"power", "a ^ b"},
-    {"dot", "a @ b"},
-    {"matmul", "a @ b"},
-    {"crossprod", "a' @ b"},
-    {"transpose", "e'"},
-    {"t", "e'"},
-    {"len", "records(e)"},
-    {"length", "records(e)"},
-    {"nrow", "records(e)"},
-    {"inverse", "inv(a)"},
-    {"identity", "eye(n)"},
-    {"cbind", "concat[2](a, b)"},
-    {"hstack", "concat[2](a, b)"},
-    {"concatenate", "concat[j](a, b)"},
-    {"ifelse", "where(c, a, b)"},
-    {"maximum", "max(a, b)"},
-    {"minimum", "min(a, b)"},
-    {"gradient", "grad(e, v)"},
-    {"logistic", "sigmoid(e)"},
-    {"expit", "sigmoid(e)"},
-    {"product", "prod[axes](e)"},
-    {"trace", "trace_of(a)"},
-    {"randn", "normal(seed, sizes...)"},
-    {"rand", "uniform(seed, sizes...)"},
-    {"pnorm", "normal_cdf(x)"},
-    {"qnorm", "normal_quantile(p)"},
-};
-
-}  // namespace
-
 Value Checker::fail_no_operation(const ast::Expr& expr) {
   use_arguments(expr);
   if (is_lost(expr.text)) return {};
-  const auto* known = std::find_if(std::begin(elsewhere), std::end(elsewhere),
-                                   [&](const auto& row) { return row.first == expr.text; });
-  if (known != std::end(elsewhere)) {
-    report({Code::UnknownFunction,
-            fmt::format("there is no operation or function named `{}`", expr.text),
-            {expr.text_span, "not defined"},
-            {},
-            "",
-            fmt::format("write `{}`", known->second)});
-    return {};
+  std::string help = foreign_function_help(expr.text);
+  if (help.empty()) {
+    std::vector<std::string> names;
+    for (const auto& op : options_.signature->ops()) names.push_back(op->name);
+    for (const auto& [name, function] : frame().module->functions) names.push_back(name);
+    const std::string suggestion = nearest(expr.text, names);
+    help = suggestion.empty() ? "`starfold ops` lists all operations"
+                              : fmt::format("did you mean `{}`?", suggestion);
   }
-  std::vector<std::string> names;
-  for (const auto& op : options_.signature->ops()) names.push_back(op->name);
-  for (const auto& [name, function] : frame().module->functions) names.push_back(name);
-  const std::string suggestion = nearest(expr.text, names);
   report({Code::UnknownFunction,
           fmt::format("there is no operation or function named `{}`", expr.text),
           {expr.text_span, "not defined"},
           {},
           "",
-          suggestion.empty() ? "`starfold ops` lists all operations"
-                             : fmt::format("did you mean `{}`?", suggestion)});
+          std::move(help)});
   return {};
 }
 

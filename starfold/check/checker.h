@@ -78,6 +78,7 @@ struct Frame {
   const Names* variables = nullptr;                             // names to differentiate by
   Span call;                                                    // where it was called
   std::size_t number = 0;                                       // of this call, from 1
+  std::map<std::string, Binding, std::less<>> ended;            // names of loops that are over
 };
 
 class Checker {
@@ -201,7 +202,13 @@ class Checker {
   Value result_of(const ast::Fn& fn);
 
   // base.cpp
-  void check_base(const Op& op, const Attrs& attrs, const std::vector<Type>& args, Span span);
+  void report_base(const std::string& why, Span span, std::string label, std::string help);
+  bool is_base_number(ir::NodeId id) const;
+  void check_base(const Op& op, const Attrs& attrs, const std::vector<Type>& args,
+                  const std::vector<ir::NodeId>& nodes, const std::vector<Span>& spans, Span span);
+  void check_base_value(ir::NodeId id, Span span);
+  void check_base_loop(const ast::Repeat& repeat, ir::NodeId count);
+  void check_base_input(const Type& type, Span span);
 
   ir::Node make_node(ir::Kind kind, Type type, Span span) const;
   ir::NodeId constant(Tensor value, Span span);
@@ -233,8 +240,9 @@ class Checker {
   int depth_ = 0;                  // of expressions within expressions and calls
   std::size_t inlined_calls_ = 0;
   std::size_t inlined_expressions_ = 0;
-  std::size_t searched_ = 0;  // nodes looked at for warnings
-  bool outgrown_ = false;     // a limit was reported
+  std::size_t searched_ = 0;           // nodes looked at for warnings
+  bool outgrown_ = false;              // a limit was reported
+  std::set<ir::NodeId> base_numbers_;  // made of literals and sizes, element by element
 };
 
 }  // namespace starfold

@@ -383,7 +383,10 @@ Value Checker::apply(Application a) {
       !types->front().federated()) {
     throw Bug("the typing rule of " + a.op.name + " drops the record axis");
   }
-  if (options_.base) check_base(a.op, query.attrs, query.args, a.span);
+  if (options_.base) check_base(a.op, query.attrs, query.args, a.args, query.arg_spans, a.span);
+  const bool all_numbers =
+      options_.base && !a.args.empty() && types->front().is_scalar() &&
+      std::all_of(a.args.begin(), a.args.end(), [&](ir::NodeId id) { return is_base_number(id); });
 
   ir::Node node;
   node.kind = ir::Kind::apply;
@@ -393,6 +396,7 @@ Value Checker::apply(Application a) {
   node.types = *types;
   node.span = a.span;
   const ir::NodeId id = program_.graph.add(std::move(node));
+  if (all_numbers) base_numbers_.insert(id);
   if (types->size() == 1) return {id};
   Value value;
   for (std::uint32_t i = 0; i < types->size(); ++i) {

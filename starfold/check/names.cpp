@@ -5,6 +5,7 @@
 
 #include "starfold/base/suggest.h"
 #include "starfold/check/checker.h"
+#include "starfold/check/foreign.h"
 
 namespace starfold {
 
@@ -147,6 +148,7 @@ std::nullopt_t Checker::unknown_name(const std::string& text, Span span, const c
   const Op* op = options_.signature->find(text);
   const bool function = frame().module->functions.count(text) != 0;
   const auto output = outputs_.find(text);
+  const auto ended = frame().ended.find(text);
   std::vector<Label> others;
   std::string help;
   if (op != nullptr) {
@@ -155,6 +157,17 @@ std::nullopt_t Checker::unknown_name(const std::string& text, Span span, const c
     help = fmt::format("`{0}` is a function; call it: `{0}(...)`", text);
   } else if (frame().module->imports.count(text) != 0) {
     help = fmt::format("`{0}` is a module; call one of its functions: `{0}.name(...)`", text);
+  } else if (ended != frame().ended.end()) {
+    const ir::NodeId node = ended->second.node;
+    others.push_back({ended->second.span, "this name ends with its loop"});
+    help =
+        node != ir::no_node && type(node).federated()
+            ? "a state cannot keep a value per record: compute it again from the states"
+            : fmt::format(
+                  "keep it in a state: `state {0} = ...` before the loop, and `{0} <- ...` inside",
+                  text);
+  } else if (const std::string_view known = foreign_value_help(text); !known.empty()) {
+    help = known;
   } else if (output != outputs_.end()) {
     others.push_back({output->second, "this names an output, not a value"});
     help = fmt::format("bind the value first, with `let {0} = ...`, then write `output {0}`", text);

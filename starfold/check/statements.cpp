@@ -27,6 +27,15 @@ void updated_states(const ast::Block& body, std::vector<std::string>& found, Nam
   }
 }
 
+// Where a state gets the value that it has after a block; `otherwise` when that is in a loop inside it.
+Span last_update(const ast::Block& body, const std::string& name, Span otherwise) {
+  for (auto stmt = body.rbegin(); stmt != body.rend(); ++stmt) {
+    const auto* update = std::get_if<ast::Update>(&stmt->node);
+    if (update != nullptr && update->name.text == name) return update->value->span;
+  }
+  return otherwise;
+}
+
 }  // namespace
 
 void Checker::statement(const ast::Stmt& stmt) {
@@ -80,6 +89,7 @@ void Checker::input(const ast::Input& decl) {
     return define_broken(decl.name);
   }
   const ir::NodeId fallback = default_value(decl, *type);
+  if (options_.base) check_base_input(*type, decl.type.span);
   ir::Node node = make_node(ir::Kind::input, *type, decl.name.span);
   node.index = static_cast<std::uint32_t>(program_.inputs.size());
   const ir::NodeId id = program_.graph.add(std::move(node));
@@ -235,6 +245,7 @@ std::vector<std::string> Checker::open_loop(const ast::Repeat& repeat, ir::LoopI
 
 void Checker::repeat(const ast::Repeat& repeat, Span span) {
   const std::optional<ir::NodeId> count = shared_scalar(*repeat.count, "the number of iterations");
+  if (options_.base && count) check_base_loop(repeat, *count);
   const auto id = static_cast<ir::LoopId>(program_.loops.size());
   ir::Loop loop;
   loop.parent = current_loop();
@@ -249,6 +260,8 @@ void Checker::repeat(const ast::Repeat& repeat, Span span) {
   for (std::uint32_t slot = 0; slot < carried_names.size(); ++slot) {
     Binding* binding = find(carried_names[slot]);
     program_.loops[id].carried[slot].next = binding->node;
+    if (options_.base)
+      check_base_value(binding->node, last_update(repeat.body, carried_names[slot], binding->span));
     ir::Node result = make_node(ir::Kind::loop_result, type(binding->node), binding->span);
     result.index = id;
     result.slot = slot;
@@ -301,6 +314,7 @@ void Checker::trace(const ast::Trace& trace) {
     name = fmt::format("{}_{}", trace.name.text, ++taken->second);
     if (traces_.emplace(name, 1).second) break;
   }
+  if (value && options_.base) check_base_value(*value, trace.value->span);
   if (value) program_.traces.push_back({std::move(name), *value, current_loop(), trace.name.span});
 }
 
@@ -339,6 +353,7 @@ void Checker::output(const ast::Output& output) {
                         output.value ? output.name.text : "total", text(span))});
     return;
   }
+  if (options_.base) check_base_value(*value, span);
   program_.outputs.push_back({output.name.text, *value, output.name.span});
   if (output.value) {
     program_.names.emplace(*value, output.name.text);
@@ -358,6 +373,7 @@ void Checker::close_scope() {
             "",
             fmt::format("remove it, or name it `_{}` to keep it", name)});
   }
+  for (const auto& [name, binding] : scope().names) frame().ended.insert_or_assign(name, binding);
   frame().scopes.pop_back();
 }
 

@@ -49,15 +49,18 @@ struct FactorizationText {
 };
 
 // The one-round program that computes a factorization (thm:one-round-realization). Throws
-// std::invalid_argument when an encoder is not client-local or the decoder not shared-only.
+// std::invalid_argument when a part is not what the theorem asks for: there is no component, an encoder is
+// not client-local, an aggregation is not the name of one that merges, a component is not shared, the
+// decoder is not a shared-only expression of the components and shared inputs.
 std::string realize(const FactorizationText& factorization,
                     const Signature& signature = standard_signature());
 
-// One program that computes `post` from the outputs of `first`: the inputs of `post` that are named
-// like them take their values, the others stay inputs. `post` must be shared-only; its rounds, and so
-// the messages, are those of `first` (cor:one-round-shared-postprocessing). Throws
-// std::invalid_argument when the two do not fit together.
-std::string compose(const std::string& first, const std::string& post,
+// One program that computes `post` from the outputs of the `first` programs: the inputs of `post` that are
+// named like outputs take their values, the others stay inputs. Inputs of the first programs with one name
+// are one input. `post` must be shared-only; the rounds are those of the first programs together, and so
+// are the messages (cor:one-round-shared-postprocessing). Throws std::invalid_argument when they do not fit
+// together.
+std::string compose(const std::vector<std::string>& first, const std::string& post,
                     const Signature& signature = standard_signature());
 
 }  // namespace starfold

@@ -6,6 +6,30 @@
 
 namespace starfold::ir {
 
+Typing type_again(const Op& op, std::vector<Type> args, Attrs attrs, Span span) {
+  Diagnostics diagnostics;
+  TypeQuery query{op,   std::move(args),  {},          {}, std::nullopt, {},
+                  span, std::move(attrs), diagnostics, {}};
+  query.arg_spans.resize(query.args.size(), span);
+  query.arg_texts.resize(query.args.size(), "...");
+  query.slice_spans.resize(query.attrs.slices.size(), span);
+  if (!query.attrs.axes.empty() && op.axes != Op::Axes::none) {
+    query.axes.emplace();
+    for (const std::int64_t axis : query.attrs.axes) {
+      WrittenAxis written;
+      written.number = axis + 1;
+      query.axes->push_back(written);
+    }
+    query.attrs.axes.clear();
+  }
+  Typing typing;
+  typing.types = op.type(query);
+  typing.attrs = std::move(query.attrs);
+  if (!typing.types && !diagnostics.items().empty())
+    typing.reason = diagnostics.items().front().message;
+  return typing;
+}
+
 NodeId Builder::number(double value) { return constant(Tensor::scalar(value)); }
 
 NodeId Builder::constant(Tensor value) {
@@ -33,35 +57,17 @@ NodeId Builder::call(std::string_view name, std::vector<NodeId> args,
   const Op* op =
       program_.signature->find(name, static_cast<int>(args.size() + sizes.size()), !axes.empty());
   if (op == nullptr) throw Bug(fmt::format("no operation {} for {} operands", name, args.size()));
-  Diagnostics diagnostics;
-  TypeQuery query{*op, {}, {}, {}, std::nullopt, {}, span_, {}, diagnostics, {}};
-  for (const NodeId arg : args) {
-    query.args.push_back(type(arg));
-    query.arg_spans.push_back(span_);
-    query.arg_texts.emplace_back("...");
-  }
-  if (!axes.empty()) {
-    query.axes.emplace();
-    for (const std::int64_t axis : axes) {
-      WrittenAxis written;
-      written.number = axis + 1;
-      query.axes->push_back(written);
-    }
-  }
-  query.attrs.sizes = std::move(sizes);
-  query.attrs.slices = std::move(slices);
-  query.slice_spans.resize(query.attrs.slices.size(), span_);
-  Types types = op->type(query);
-  if (!types) {
-    throw Bug(fmt::format("a pass made an ill-typed {}: {}", name,
-                          diagnostics.items().empty() ? "" : diagnostics.items()[0].message));
-  }
+  std::vector<Type> types;
+  for (const NodeId arg : args) types.push_back(type(arg));
+  Typing typing =
+      type_again(*op, std::move(types), {axes, std::move(sizes), std::move(slices)}, span_);
+  if (!typing.types) throw Bug(fmt::format("a pass made an ill-typed {}: {}", name, typing.reason));
   Node node;
   node.kind = Kind::apply;
   node.op = op;
   node.args = std::move(args);
-  node.attrs = std::move(query.attrs);
-  node.types = std::move(*types);
+  node.attrs = std::move(typing.attrs);
+  node.types = std::move(*typing.types);
   node.span = span_;
   return program_.graph.add(std::move(node));
 }

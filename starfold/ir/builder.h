@@ -1,11 +1,21 @@
 // Typed nodes made by passes: the same typing rules as for what a user writes.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "starfold/ir/ir.h"
 
 namespace starfold::ir {
+
+// What the typing rule of an operation says of an application whose axes are resolved.
+struct Typing {
+  Types types;         // nullopt: the rule refuses it
+  Attrs attrs;         // with the axes as the rule resolves them
+  std::string reason;  // of the refusal
+};
+Typing type_again(const Op& op, std::vector<Type> args, Attrs attrs, Span span);
 
 class Builder {
  public:

@@ -166,8 +166,9 @@ Program prune(const Program& program);
 // Throws Bug when an invariant of the IR is broken; `pass` names the culprit.
 void verify(const Program& program, const char* pass);
 
-// One line per node and loop, for people and for plan hashes.
-std::string print(const Program& program);
+// One line per size, input, node and loop: everything that a result depends on, so that programs which
+// print equally compute equally. With `names`, also what the user calls each node.
+std::string print(const Program& program, bool names = false);
 
 // A literal, a size or zeros(p): it may be the value of many names, and to call it by one would mislead.
 bool is_plain(const Node& node);

@@ -176,67 +176,81 @@ std::string print_expr(const Program& program, NodeId id, int depth) {
   return Printer(program).expr(id, depth, true);
 }
 
-std::string print(const Program& program) {
+namespace {
+
+// The kind of a node, and what tells it from others of its kind.
+std::string what_it_is(const Program& program, const Node& node) {
+  switch (node.kind) {
+    case Kind::constant: {
+      std::string text = "constant";
+      for (const double value : node.value.data) text += fmt::format(" {:a}", value);
+      return text;
+    }
+    case Kind::size:
+      return "size " + node.size.to_string();
+    case Kind::input:
+      return "input " + program.inputs[node.index].name;
+    case Kind::apply:
+      return node.op->name;
+    case Kind::project:
+      return fmt::format("project {}", node.index);
+    case Kind::variable:
+      return fmt::format("variable {}", node.index);
+    case Kind::loop_param:
+      return fmt::format("param {}.{}", node.index, node.slot);
+    case Kind::loop_result:
+      return fmt::format("result {}.{}", node.index, node.slot);
+  }
+  return "";
+}
+
+std::string print_node(const Program& program, NodeId id) {
+  const Node& node = program.graph[id];
+  std::string text = fmt::format("%{} = {}", id, what_it_is(program, node));
+  for (const std::int64_t axis : node.attrs.axes) text += fmt::format(" axis{}", axis + 1);
+  for (const Size& size : node.attrs.sizes) text += fmt::format(" <{}>", size.to_string());
+  for (const Slice& slice : node.attrs.slices) {
+    text += fmt::format(" slice{}({},{})", static_cast<int>(slice.kind), slice.first.to_string(),
+                        slice.last.to_string());
+  }
+  for (const NodeId arg : node.args) text += fmt::format(" %{}", arg);
+  for (const Type& type : node.types) text += " : " + type.to_string();
+  return text;
+}
+
+std::string print_loop(const Program& program, LoopId id) {
+  const Loop& loop = program.loops[id];
+  std::string text = fmt::format("loop {} count %{}", id, loop.count);
+  for (const Carried& carried : loop.carried) {
+    text += fmt::format(" ({}: %{} -> %{} = %{})", carried.name, carried.init, carried.param,
+                        carried.next);
+  }
+  if (loop.until != no_node) text += fmt::format(" until %{}", loop.until);
+  return text;
+}
+
+}  // namespace
+
+std::string print(const Program& program, bool names) {
   std::string text;
   for (const SizeVariable& size : program.sizes) {
     text +=
         fmt::format("size {}{}\n", size.name, size.value ? fmt::format(" = {}", *size.value) : "");
   }
+  for (const Input& input : program.inputs) {
+    text += fmt::format("input {} : {}", input.name, input.type.to_string());
+    text += input.fallback == no_node ? "\n" : fmt::format(" = %{}\n", input.fallback);
+  }
   for (NodeId id = 0; id < program.graph.size(); ++id) {
-    const Node& node = program.graph[id];
-    std::string what;
-    switch (node.kind) {
-      case Kind::constant: {
-        what = "constant";
-        for (const double value : node.value.data) what += fmt::format(" {:a}", value);
-        break;
-      }
-      case Kind::size:
-        what = "size " + node.size.to_string();
-        break;
-      case Kind::input:
-        what = "input " + program.inputs[node.index].name;
-        break;
-      case Kind::apply:
-        what = node.op->name;
-        break;
-      case Kind::project:
-        what = fmt::format("project {}", node.index);
-        break;
-      case Kind::variable:
-        what = fmt::format("variable {}", node.index);
-        break;
-      case Kind::loop_param:
-        what = fmt::format("param {}.{}", node.index, node.slot);
-        break;
-      case Kind::loop_result:
-        what = fmt::format("result {}.{}", node.index, node.slot);
-        break;
-    }
-    text += fmt::format("%{} = {}", id, what);
-    for (const std::int64_t axis : node.attrs.axes) text += fmt::format(" axis{}", axis + 1);
-    for (const Size& size : node.attrs.sizes) text += fmt::format(" <{}>", size.to_string());
-    for (const Slice& slice : node.attrs.slices) {
-      text += fmt::format(" slice{}({},{})", static_cast<int>(slice.kind), slice.first.to_string(),
-                          slice.last.to_string());
-    }
-    for (const NodeId arg : node.args) text += fmt::format(" %{}", arg);
-    for (const Type& type : node.types) text += " : " + type.to_string();
+    text += print_node(program, id);
+    const auto name = program.names.find(id);
+    if (names && name != program.names.end()) text += "  # " + name->second;
     text += "\n";
   }
-  for (std::size_t i = 0; i < program.loops.size(); ++i) {
-    const Loop& loop = program.loops[i];
-    text += fmt::format("loop {} count %{}", i, loop.count);
-    for (const Carried& carried : loop.carried) {
-      text += fmt::format(" ({}: %{} -> %{} = %{})", carried.name, carried.init, carried.param,
-                          carried.next);
-    }
-    if (loop.until != no_node) text += fmt::format(" until %{}", loop.until);
-    text += "\n";
-  }
+  for (LoopId id = 0; id < program.loops.size(); ++id) text += print_loop(program, id) + "\n";
   for (const Trace& trace : program.traces) {
-    text += fmt::format("trace {} %{} {}\n", trace.name, trace.node,
-                        trace.loop == no_loop ? "" : fmt::format("loop {}", trace.loop));
+    text += fmt::format("trace {} %{}{}\n", trace.name, trace.node,
+                        trace.loop == no_loop ? "" : fmt::format(" loop {}", trace.loop));
   }
   for (const Output& output : program.outputs)
     text += fmt::format("output {} %{}\n", output.name, output.node);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "starfold/base/error.h"
+#include "starfold/ir/builder.h"
 #include "starfold/ir/ir.h"
 
 namespace starfold::ir {
@@ -14,7 +15,8 @@ class Verifier {
 
   void run() const {
     for (NodeId id = 0; id < program_.graph.size(); ++id) node(id);
-    for (const Loop& loop : program_.loops) this->loop(loop);
+    for (const Input& input : program_.inputs) this->input(input);
+    for (LoopId id = 0; id < program_.loops.size(); ++id) loop(id);
     for (const Output& output : program_.outputs)
       require(shared(output.node), "an output is not shared");
     for (const Trace& trace : program_.traces)
@@ -38,13 +40,73 @@ class Verifier {
                                        [](const Dim& dim) { return dim.star; });
       require(stars <= 1, "a type has two record axes");
     }
-    if (node.kind == Kind::apply) exposure(node);
-    if (node.kind == Kind::loop_param || node.kind == Kind::loop_result) {
-      require(node.index < program_.loops.size() &&
-                  node.slot < program_.loops[node.index].carried.size(),
-              "no such state");
-      require(!node.federated(), "a state is federated");
+    if (node.kind == Kind::apply) {
+      exposure(node);
+      application(node);
+    } else {
+      require(node.types.size() == 1 && node.type() == expected_type(node),
+              "a node does not have the type of what it stands for");
     }
+  }
+
+  const Type& only_operand(const Node& node) const {
+    require(node.args.size() == 1, "a node without its operand");
+    return program_.graph[node.args[0]].type();
+  }
+
+  Type expected_type(const Node& node) const {
+    switch (node.kind) {
+      case Kind::constant:
+        require(element_count(node.value.shape) == node.value.count(), "a constant lacks entries");
+        return Type::shared({node.value.shape.begin(), node.value.shape.end()});
+      case Kind::size:
+        return Type::scalar();
+      case Kind::input:
+        require(node.index < program_.inputs.size(), "no such input");
+        return program_.inputs[node.index].type;
+      case Kind::project:
+        only_operand(node);
+        require(node.index < program_.graph[node.args[0]].types.size(), "no such result");
+        return program_.graph[node.args[0]].types[node.index];
+      case Kind::variable:
+        require(!node.federated(), "a variable is federated");
+        return only_operand(node);
+      case Kind::loop_param:
+      case Kind::loop_result:
+        require(node.index < program_.loops.size() &&
+                    node.slot < program_.loops[node.index].carried.size(),
+                "no such state");
+        require(!node.federated(), "a state is federated");
+        return program_.loops[node.index].carried[node.slot].type;
+      case Kind::apply:
+        break;
+    }
+    throw Bug("an application has its type from its rule");
+  }
+
+  // The typing rule of the operation, once more: the judgment stored in the node must follow from those
+  // of its operands.
+  void application(const Node& node) const {
+    std::vector<Type> args;
+    for (const NodeId arg : node.args) args.push_back(program_.graph[arg].type());
+    const Typing again = type_again(*node.op, std::move(args), node.attrs, node.span);
+    if (!again.types) {
+      throw Bug(fmt::format("after {}: {} is ill-typed: {}", pass_, node.op->name, again.reason));
+    }
+    if (*again.types != node.types || again.attrs != node.attrs) {
+      throw Bug(fmt::format("after {}: {} is {}, but its rule says {}", pass_, node.op->name,
+                            node.type().to_string(), again.types->front().to_string()));
+    }
+  }
+
+  void input(const Input& input) const {
+    require(input.node == no_node ||
+                (valid(input.node) && program_.graph[input.node].kind == Kind::input &&
+                 program_.graph[input.node].type() == input.type),
+            "an input is not its node");
+    require(input.fallback == no_node ||
+                (shared(input.fallback) && program_.graph[input.fallback].type() == input.type),
+            "a default does not have the type of its input");
   }
 
   // prop:exposure-discipline: only aggregation along the record axis and the contraction of stars
@@ -66,12 +128,18 @@ class Verifier {
     require(program_.graph[node.args[0]].type().dims.back().star, "a matrix product lost a star");
   }
 
-  void loop(const Loop& loop) const {
+  void loop(LoopId id) const {
+    const Loop& loop = program_.loops[id];
+    require(loop.parent == no_loop || loop.parent < program_.loops.size(), "no such loop");
     require(scalar(loop.count), "the count of a loop is not a shared scalar");
     require(loop.until == no_node || scalar(loop.until), "an until is not a shared scalar");
-    for (const Carried& carried : loop.carried) {
+    for (std::uint32_t slot = 0; slot < loop.carried.size(); ++slot) {
+      const Carried& carried = loop.carried[slot];
       require(shared(carried.init) && shared(carried.next) && shared(carried.param),
               "a state is not shared");
+      const Node& param = program_.graph[carried.param];
+      require(param.kind == Kind::loop_param && param.index == id && param.slot == slot,
+              "a state is not its parameter");
       require(program_.graph[carried.next].type() == carried.type &&
                   program_.graph[carried.init].type() == carried.type,
               "a state changes its type");

@@ -105,9 +105,10 @@ Types along_axis_type(TypeQuery& query) {
 }  // namespace
 
 std::vector<Op> client_local_ops() {
-  Op one_hot =
-      row("one_hot", Kernel::one_hot, range::unit, 2, "one_hot(e, k)", "T -> [T, k]",
-          "1 in the column of the label (1..k), 0 elsewhere", one_hot_type, meaning::one_hot);
+  Op one_hot = row("one_hot", Kernel::one_hot, range::unit, 2, "one_hot(e, k)", "T -> [T, k]",
+                   "1 in the column of the label, 0 elsewhere; a label outside 1..k is an error, "
+                   "nan a row of zeros",
+                   one_hot_type, meaning::one_hot);
   one_hot.truth = true;
   one_hot.first_size_arg = 1;
   Op softmax = row("softmax", Kernel::softmax, range::unit, 1, "softmax[j](e)",

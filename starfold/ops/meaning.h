@@ -3,6 +3,9 @@
 // its virtual global tensor, and `Application::record_axes` says which axis is the star.
 #pragma once
 
+#include <cmath>
+
+#include "starfold/base/error.h"
 #include "starfold/signature/op.h"
 
 namespace starfold::meaning {
@@ -42,6 +45,12 @@ Results matmul(const Application& a);   // NumPy's @ incl. vectors and broadcast
 Results index(const Application& a);    // slices
 Results lookup(
     const Application& a);  // table[e]: arg 0 table, arg 1 1-based indices; RunError if outside
+// Whether a label or an index is one of 1..k.
+inline bool picks_one_of(double label, std::int64_t k) {
+  return label >= 1 && label <= static_cast<double>(k) && label == std::floor(label);
+}
+// What is said when so many indices of a table of this length are not among 1..length.
+RunError indices_outside(std::int64_t outside, std::int64_t length);
 Results concat(const Application& a);  // axes[0] in the *result*; shared operands repeat per record
 Results stack(const Application& a);   // [a, b, c]: new first axis
 Results reshape(
@@ -58,8 +67,9 @@ Results where(const Application& a);  // three operands broadcast; c non-zero (N
 Results clip(const Application& a);   // min(max(e, lo), hi), broadcast; NaN stays
 Results clip_norm(
     const Application& a);  // each record (or the whole shared tensor) scaled to L2 norm <= c
-Results one_hot(
-    const Application& a);  // sizes[0] = k; adds a last axis; labels 1..k, anything else all zeros
+Results one_hot(const Application& a);  // sizes[0] = k; adds a last axis; labels 1..k; nan: zeros
+// What is said when so many labels are neither among 1..k nor nan.
+RunError labels_outside(std::int64_t outside, std::int64_t k);
 Results softmax(const Application& a);  // along axes[0]; stable
 Results log_softmax(const Application& a);
 

@@ -1,4 +1,6 @@
 // Client-local extensions: what happens within each record.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -121,16 +123,27 @@ Results clip_norm(const Application& a) {
   return {std::move(result)};
 }
 
+RunError labels_outside(std::int64_t outside, std::int64_t k) {
+  return RunError(
+      outside == 1
+          ? fmt::format("one_hot: 1 label is not a whole number from 1 to {}", k)
+          : fmt::format("one_hot: {} labels are not whole numbers from 1 to {}", outside, k));
+}
+
 Results one_hot(const Application& a) {
   const std::int64_t k = a.sizes.at(0);
   Shape shape = a.arg(0).shape;
   shape.push_back(k);
   require_reasonable(shape, "one_hot");
+  const std::vector<double>& labels = a.arg(0).data;
+  const auto outside = std::count_if(labels.begin(), labels.end(), [&](double label) {
+    return !std::isnan(label) && !picks_one_of(label, k);
+  });
+  if (outside > 0) throw labels_outside(outside, k);
   Tensor result(shape);
-  for (std::int64_t i = 0; i < a.arg(0).count(); ++i) {
-    for (std::int64_t label = 1; label <= k; ++label) {
-      if (a.arg(0).data[i] == static_cast<double>(label)) result.data[i * k + label - 1] = 1;
-    }
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (std::isnan(labels[i])) continue;
+    result.data[i * static_cast<std::size_t>(k) + static_cast<std::size_t>(labels[i]) - 1] = 1;
   }
   return {std::move(result)};
 }

@@ -141,22 +141,24 @@ Results index(const Application& a) {
 }
 
 // The message must not hold an index: it may belong to a record.
+RunError indices_outside(std::int64_t outside, std::int64_t length) {
+  return RunError(outside == 1
+                      ? fmt::format("1 index of a table of length {0} is not a whole number "
+                                    "from 1 to {0}",
+                                    length)
+                      : fmt::format("{1} indices of a table of length {0} are not whole "
+                                    "numbers from 1 to {0}",
+                                    length, outside));
+}
+
 Results lookup(const Application& a) {
   const Tensor& table = a.arg(0);
   const Tensor& indices = a.arg(1);
   const std::int64_t length = table.shape.at(0);
   const std::int64_t row = element_count(Shape(table.shape.begin() + 1, table.shape.end()));
-  const auto inside = [&](double i) {
-    return i >= 1 && i <= static_cast<double>(length) && i == std::floor(i);
-  };
-  const auto outside =
-      indices.count() - std::count_if(indices.data.begin(), indices.data.end(), inside);
-  if (outside > 0) {
-    throw RunError(
-        fmt::format("index outside the table of length {} ({} of {} entries are not whole numbers "
-                    "from 1 to {})",
-                    length, outside, indices.count(), length));
-  }
+  const auto outside = std::count_if(indices.data.begin(), indices.data.end(),
+                                     [&](double i) { return !picks_one_of(i, length); });
+  if (outside > 0) throw indices_outside(outside, length);
   Tensor result(indices.shape, std::vector<double>{});
   result.shape.insert(result.shape.end(), table.shape.begin() + 1, table.shape.end());
   for (const double i : indices.data) {

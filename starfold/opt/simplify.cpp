@@ -57,7 +57,10 @@ ir::Node joined(const ir::Program& to, ir::Node node) {
       axis = inner.attrs.axes[static_cast<std::size_t>(axis)];
     node.args = inner.args;
   } else if (is_op(node, "reshape", 1) && is_op(inner, "reshape", 1)) {
-    node.args = inner.args;
+    // Through [*] the star of [1, *] may have come to stand first.
+    const ir::Typing once =
+        ir::type_again(*node.op, {to.graph[inner.args[0]].type()}, node.attrs, node.span);
+    if (once.types == node.types) node.args = inner.args;
   }
   return node;
 }

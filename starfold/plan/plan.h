@@ -64,8 +64,9 @@ void name_locals(ir::Program& program);
 // All rounds in program order.
 std::vector<const Round*> rounds_of(const Plan& plan);
 
-// The whole plan as text: equal plans print equally, so its hash identifies what will run.
-std::string print(const Plan& plan);
+// The whole plan as text: equal plans print equally, so its hash identifies what will run. With `names`,
+// also what the user calls each value.
+std::string print(const Plan& plan, bool names = false);
 
 // SHA-256 of the plan's text, as 64 hexadecimal digits.
 std::string plan_hash(const Plan& plan);

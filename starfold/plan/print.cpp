@@ -35,8 +35,8 @@ void print_block(const Block& block, int depth, std::string& text) {
 
 }  // namespace
 
-std::string print(const Plan& plan) {
-  std::string text = ir::print(plan.program);
+std::string print(const Plan& plan, bool names) {
+  std::string text = ir::print(plan.program, names);
   print_block(plan.body, 0, text);
   return text;
 }

@@ -24,6 +24,11 @@ class Solver {
   }
 
   SizeValues solve() {
+    for (const Equation& equation : open_) {
+      if (equation.extent < 1)
+        throw RunError(
+            fmt::format("{} is {}; sizes must be positive", equation.where, equation.extent));
+    }
     bool progress = true;
     while (progress) {
       progress = false;

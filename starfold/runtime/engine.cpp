@@ -8,6 +8,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/parallel.h"
+#include "starfold/ops/meaning.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/runtime/engine_layout.h"
 #include "starfold/runtime/engine_program.h"
@@ -20,6 +21,7 @@ using engine::BlockProgram;
 using engine::Buffer;
 using engine::Cut;
 using engine::Frame;
+using engine::Outside;
 using engine::RoundProgram;
 using engine::SetProgram;
 using engine::Tables;
@@ -61,6 +63,31 @@ class MergeTree {
   std::mutex mutex_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<MergeState>> waiting_;
   std::vector<MergeState> result_;
+};
+
+// The sum of what the chunks of a client found outside.
+class AllOutside {
+ public:
+  void add(const Outside& found) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [node, count] : found) all_[node] += count;
+  }
+  // Throws RunError when there was something.
+  void check(const ir::Program& program, const SizeValues& sizes) const {
+    if (all_.empty()) return;
+    const auto [id, count] = *all_.begin();
+    const ir::Node& node = program.graph[id];
+    const bool table = node.args.size() == 2;
+    const RunError error =
+        table ? meaning::indices_outside(
+                    count, cell_shape(program.graph[node.args[0]].type(), sizes).front())
+              : meaning::labels_outside(count, cell_shape(node.type(), sizes).back());
+    throw RunError(error.what(), node.span);
+  }
+
+ private:
+  std::mutex mutex_;
+  Outside all_;
 };
 
 bool same_bits(const Tensor& a, const Tensor& b) {
@@ -166,6 +193,7 @@ class Engine::Impl {
     std::vector<const Tensor*> shared;
     Buffer fills;
     double* kept = nullptr;
+    AllOutside* outside = nullptr;
   };
 
   // A table on its way: one block at a time.
@@ -231,7 +259,8 @@ class Engine::Impl {
     Kept* kept =
         set.kept_columns > 0 && !reads() ? &kept_[{round.number, set.record_set}] : nullptr;
     const bool again = kept != nullptr && still_right(*kept, set, shared);
-    Call call{round, set, again ? set.again : set.first, cut, shared, {}, nullptr};
+    AllOutside outside;
+    Call call{round, set, again ? set.again : set.first, cut, shared, {}, nullptr, &outside};
     if (kept != nullptr) {
       kept->valid = again;
       kept->columns.reserve(cut.blocks * set.kept_columns * cut.stride);
@@ -244,6 +273,7 @@ class Engine::Impl {
                   shared[fill.shared]->data[fill.entry]);
     }
     const std::vector<MergeState> folded = encode_chunks(call);
+    outside.check(program(), sizes());
     for (std::size_t i = 0; i < round.merges.size(); ++i) {
       if (record_set_of(round.merges[i]) == set.record_set) states[i] = folded[i];
     }
@@ -328,6 +358,7 @@ class Engine::Impl {
     for (std::size_t i = 0; i < states.size(); ++i) {
       if (frame.accumulators[i]) frame.accumulators[i]->finish(states[i]);
     }
+    if (!frame.outside.empty()) call.outside->add(frame.outside);
     return states;
   }
 

@@ -246,16 +246,16 @@ std::optional<Compiler::Distances> Compiler::nearest(NodeId id) const {
   return parts;
 }
 
-std::optional<NodeId> Compiler::labels(NodeId id) const {
+std::optional<NodeId> Compiler::one_hot_behind(NodeId id) const {
   const ir::Node& n = node(id);
   if (is_view(n) && n.args.size() == 1 && in_passing(id)) {
     const CellMap map = view_map(n, {0});
-    return map == identity(map.size()) ? labels(n.args[0]) : std::nullopt;
+    return map == identity(map.size()) ? one_hot_behind(n.args[0]) : std::nullopt;
   }
   if (!is_op(n, "one_hot", 1) || values_.count(id) != 0 ||
       element_count(unit_shape(n.args[0])) != 1)
     return std::nullopt;
-  return n.args[0];
+  return id;
 }
 
 std::optional<Compiler::Groups> Compiler::groups(const ir::Node& fold) const {
@@ -263,11 +263,12 @@ std::optional<Compiler::Groups> Compiler::groups(const ir::Node& fold) const {
     for (const std::size_t side : {0U, 1U}) {
       const NodeId summed = fold.args[1 - side];
       if (node(fold.args[side]).type().rank() != 2 || node(summed).type().rank() > 2) continue;
-      if (const std::optional<NodeId> found = labels(fold.args[side]))
-        return Groups{*found, summed, side == 1};
+      if (const std::optional<NodeId> found = one_hot_behind(fold.args[side]))
+        return Groups{*found, node(*found).args[0], summed, side == 1};
     }
   } else if (is_op(fold, "sum", 1) && fold.attrs.axes.size() == 1) {
-    if (const std::optional<NodeId> found = labels(fold.args[0])) return Groups{*found};
+    if (const std::optional<NodeId> found = one_hot_behind(fold.args[0]))
+      return Groups{*found, node(*found).args[0]};
   }
   return std::nullopt;
 }
@@ -329,10 +330,10 @@ std::uint32_t Compiler::shared_number(NodeId id) {
 
 Column Compiler::fill(std::uint32_t shared, std::uint32_t entry) {
   const Tables::Fill wanted{shared, entry};
-  const auto found = std::find(tables_.fills.begin(), tables_.fills.end(), wanted);
-  const auto index = static_cast<std::uint32_t>(found - tables_.fills.begin());
-  if (found == tables_.fills.end()) tables_.fills.push_back(wanted);
-  return {fills, index};
+  const auto next = static_cast<std::uint32_t>(tables_.fills.size());
+  const auto [found, is_new] = tables_.fill_places.emplace(wanted, next);
+  if (is_new) tables_.fills.push_back(wanted);
+  return {fills, found->second};
 }
 
 Operand Compiler::operand(NodeId id, const CellMap& map) {
@@ -361,12 +362,12 @@ Operand Compiler::whole(NodeId id) {
 }
 
 Operand Compiler::number(double value, std::size_t cells) {
-  const auto found = std::find(tables_.numbers.begin(), tables_.numbers.end(), value);
-  const auto entry = static_cast<std::uint32_t>(found - tables_.numbers.begin());
-  if (found == tables_.numbers.end()) tables_.numbers.push_back(value);
+  const auto next = static_cast<std::uint32_t>(tables_.numbers.size());
+  const auto [found, is_new] = tables_.number_places.emplace(value, next);
+  if (is_new) tables_.numbers.push_back(value);
   Operand result;
   result.shared = 0;
-  result.entries.assign(cells, entry);
+  result.entries.assign(cells, found->second);
   return result;
 }
 

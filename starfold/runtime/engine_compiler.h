@@ -72,15 +72,18 @@ class Compiler {
   std::optional<Distances> distances(ir::NodeId id) const;
   // Those that argmax(-distances) looks at and nobody else.
   std::optional<Distances> nearest(ir::NodeId id) const;
-  // The labels of a one_hot, or of a view of it that shows its cells in order.
-  std::optional<ir::NodeId> labels(ir::NodeId id) const;
+  // A one_hot of one label per record, seen directly or through a view that shows its cells in order.
+  std::optional<ir::NodeId> one_hot_behind(ir::NodeId id) const;
   // The labels of a fold that sums records group by group, and what else it reads.
   struct Groups {
+    ir::NodeId one_hot = ir::no_node;
     ir::NodeId labels = ir::no_node;
     ir::NodeId summed = ir::no_node;  // none: records are counted
     bool transposed = false;          // groups are the columns of the result
   };
   std::optional<Groups> groups(const ir::Node& fold) const;
+  // Sees to it that labels which the one_hot `id` does not know are counted, once.
+  void check_labels(ir::NodeId id);
 
   // --- values
   void emit(ir::NodeId id);
@@ -143,6 +146,7 @@ class Compiler {
   std::map<ir::NodeId, Columns> values_;
   std::map<ir::NodeId, double> costs_;
   std::map<std::pair<Column, Column>, Column> products_;
+  std::set<ir::NodeId> checked_;  // those whose labels are counted
   std::vector<Step> steps_;
   std::uint32_t next_column_ = 0;
   std::map<std::size_t, std::size_t> tiles_;  // of each merge: grams and groups so far

@@ -272,6 +272,7 @@ void Compiler::emit_groups(std::size_t merge, const Groups& groups) {
       columns = multiplied(first, last);
     }
   }
+  check_labels(groups.one_hot);
   Step step;
   step.code = Code::fold_groups;
   step.node = round_.merges[merge].fold;

@@ -159,6 +159,8 @@ std::string_view to_string(Code code) {
       return "argmin";
     case Code::clip_norm:
       return "clip_norm";
+    case Code::labels:
+      return "labels";
     case Code::lookup:
       return "lookup";
     case Code::general:
@@ -199,6 +201,11 @@ std::string print(const Plan& plan, const SetProgram& set, const BlockProgram& p
       const Step& step = program.steps[s];
       std::string line = together ? "    " : "  ";
       const bool fold = step.out.empty();
+      if (step.code == Code::labels) {
+        text += fmt::format("{}check labels of %{}: {}\n", line, step.node,
+                            operand_text(plan, set.tables, step.args[0]));
+        continue;
+      }
       line +=
           fold ? fmt::format("%{} +=", step.node) : columns_text(plan, set.tables, step.out) + " =";
       const bool map =

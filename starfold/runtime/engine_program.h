@@ -56,6 +56,7 @@ enum class Code {
   argmax,
   argmin,
   clip_norm,     // all columns are one vector
+  labels,        // nothing but a count of those that one_hot does not know
   lookup,        // rows of a shared table
   general,       // the operation's meaning on the block as ordinary tensors
   fold_block,    // all columns of all operands into a merge
@@ -118,9 +119,11 @@ struct Tables {
   };
   std::vector<ir::NodeId> shared;  // shared values; number 0 is `numbers`
   std::vector<double> numbers;     // that no node holds
+  std::map<double, std::uint32_t> number_places;
   std::vector<Fill> fills;
-  std::vector<std::uint32_t> inputs;       // the inputs that columns are read from
-  std::vector<std::size_t> input_columns;  // and how many columns each has
+  std::map<Fill, std::uint32_t> fill_places;  // where each stands in `fills`: there may be many
+  std::vector<std::uint32_t> inputs;          // the inputs that columns are read from
+  std::vector<std::size_t> input_columns;     // and how many columns each has
 };
 
 // One record set of a round.

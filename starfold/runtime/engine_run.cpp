@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "starfold/base/error.h"
+#include "starfold/ops/meaning.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/tensor/axis_view.h"
 
@@ -275,15 +276,27 @@ void run_clip_norm(const Step& step, Frame& frame) {
   }
 }
 
-void run_lookup(const Step& step, const Frame& frame) {
+void run_labels(const Step& step, Frame& frame) {
+  for (const Column& column : step.args[0].columns) {
+    const double* label = frame.column(column);
+    std::int64_t outside = 0;
+    for (std::size_t i = 0; i < frame.records; ++i)
+      outside += label[i] == label[i] &&
+                 !meaning::picks_one_of(label[i], static_cast<std::int64_t>(step.terms));
+    if (outside > 0) frame.outside[step.node] += outside;
+  }
+}
+
+void run_lookup(const Step& step, Frame& frame) {
   const Tensor& table = *frame.shared[step.args[0].shared];
-  const auto length = static_cast<double>(table.shape[0]);
   for (std::size_t cell = 0; cell < step.args[1].columns.size(); ++cell) {
     const double* at = frame.column(step.args[1].columns[cell]);
-    for (std::size_t i = 0; i < frame.records; ++i) {
-      // The operation itself says what is wrong.
-      if (!(at[i] >= 1 && at[i] <= length && at[i] == std::floor(at[i])))
-        return run_general(step, frame);
+    std::int64_t outside = 0;
+    for (std::size_t i = 0; i < frame.records; ++i)
+      outside += !meaning::picks_one_of(at[i], table.shape[0]);
+    if (outside > 0) {
+      frame.outside[step.node] += outside;
+      continue;  // nobody will see the results
     }
     for (std::size_t entry = 0; entry < step.terms; ++entry) {
       double* out = frame.column(step.out[cell * step.terms + entry]);
@@ -376,6 +389,8 @@ void run_all(const Step& step, Frame& frame) {
       return run_extreme(step, frame);
     case Code::clip_norm:
       return run_clip_norm(step, frame);
+    case Code::labels:
+      return run_labels(step, frame);
     case Code::lookup:
       return run_lookup(step, frame);
     case Code::general:

@@ -1,6 +1,7 @@
 // Running a block program on one block of records.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -8,6 +9,10 @@
 #include "starfold/runtime/engine_program.h"
 
 namespace starfold::engine {
+
+// How many labels of a one_hot, or indices of a table, point to nothing, by the node that uses them. A
+// client is refused after its last block, so that the count is of all its records.
+using Outside = std::map<ir::NodeId, std::int64_t>;
 
 // What the steps of a block program see.
 struct Frame {
@@ -22,6 +27,7 @@ struct Frame {
   std::vector<const double*> pointers;  // room for lists of columns
   std::vector<double*> results;         // and of those to be written
   std::vector<std::uint32_t> rows;      // room for a number per record
+  Outside outside;
 
   double* column(const Column& c) const { return sources[c.source] + c.index * stride; }
   // The accumulator of a step that only sums have.

@@ -132,8 +132,21 @@ void Compiler::emit_outer(NodeId id) {
   add(std::move(step));
 }
 
+void Compiler::check_labels(NodeId id) {
+  if (!checked_.insert(id).second) return;
+  const ir::Node& n = node(id);
+  Step step;
+  step.code = Code::labels;
+  step.node = id;
+  step.args = {operand(n.args[0])};
+  step.terms =
+      static_cast<std::size_t>(element_count(unit_shape(id))) / step.args[0].columns.size();
+  add(std::move(step));
+}
+
 // Column j of a label is whether it equals j.
 void Compiler::emit_one_hot(NodeId id) {
+  check_labels(id);
   const ir::Node& n = node(id);
   const auto cells = static_cast<std::uint32_t>(element_count(unit_shape(n.args[0])));
   const std::size_t labels = static_cast<std::size_t>(element_count(unit_shape(id))) / cells;

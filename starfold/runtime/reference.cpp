@@ -129,9 +129,13 @@ class Reference {
 
 std::int64_t iteration_limit(double count, const ir::Loop& loop) {
   constexpr double most = 9007199254740992.0;
-  if (!(count >= 0 && count <= most) || count != std::floor(count)) {
-    throw RunError("the number of iterations is not a whole number", loop.span);
-  }
+  const auto refuse = [&](const char* why) {
+    throw RunError(fmt::format("the number of iterations {}", why), loop.span);
+  };
+  if (std::isnan(count)) refuse("is nan");
+  if (count < 0) refuse("is negative");
+  if (count > most) refuse("is too large: it can be at most 9007199254740992");
+  if (count != std::floor(count)) refuse("is not a whole number");
   return static_cast<std::int64_t>(count);
 }
 

@@ -56,6 +56,7 @@ constexpr std::array hints = {
     Hint{0x201D, TokenKind::invalid, "there are no text values; comments start with `#`"},
     Hint{'\\', TokenKind::invalid,
          "a line continues inside ( ) and [ ], and after an operator, `,` or `=`"},
+    Hint{'$', TokenKind::invalid, "a column is picked by its number, as in x[:, 2]"},
     Hint{'~', TokenKind::kw_not, "write `not` for the opposite of a condition"},
     Hint{0x00B2, TokenKind::invalid, "write the square as ^2"},
     Hint{0x00B3, TokenKind::invalid, "write the cube as ^3"},
@@ -63,6 +64,20 @@ constexpr std::array hints = {
     Hint{0x2211, TokenKind::invalid, "write a sum over records as sum[*](x)"},
     Hint{0x221E, TokenKind::number, "write `inf`"},
     Hint{0x03C0, TokenKind::number, "write `pi`"},
+};
+
+struct Percent {
+  std::string_view sign;
+  TokenKind meant;
+  std::string_view help;
+};
+
+constexpr std::array percents = {
+    Percent{"%*%", TokenKind::at, "the matrix product is written a @ b"},
+    Percent{"%o%", TokenKind::star, "the outer product is written outer(a, b)"},
+    Percent{"%%", TokenKind::slash, "write the remainder of a division as mod(a, b)"},
+    Percent{"%/%", TokenKind::slash, "write the whole part of a division as floor(a / b)"},
+    Percent{"%in%", TokenKind::equal_equal, "compare with each value: (a == 1) or (a == 2)"},
 };
 
 constexpr std::array<std::string_view, 25> greek = {
@@ -99,6 +114,14 @@ bool reads_as_word(char32_t c) {
   return c >= 0x80 && invisible_name(c).empty() &&
          std::none_of(lookalikes.begin(), lookalikes.end(), same) &&
          std::none_of(hints.begin(), hints.end(), same);
+}
+
+PercentOperator percent_operator(std::string_view text) {
+  for (const Percent& row : percents) {
+    if (text.substr(0, row.sign.size()) == row.sign)
+      return {row.sign.size(), std::string(row.help), row.meant};
+  }
+  return {};
 }
 
 Stranger describe_stranger(char32_t c) {

@@ -1,7 +1,9 @@
 // Letters and digits, and the characters people type or paste that the language does not have.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "starfold/syntax/token.h"
 
@@ -17,6 +19,14 @@ struct Stranger {
   TokenKind meant = TokenKind::invalid;  // newline: a separator; end_of_file: a blank
 };
 Stranger describe_stranger(char32_t c);
+// An operator of R between percent signs, such as %*%, at the beginning of a text; its length is 0 when
+// there is none.
+struct PercentOperator {
+  std::size_t length = 0;
+  std::string help;
+  TokenKind meant = TokenKind::invalid;
+};
+PercentOperator percent_operator(std::string_view text);
 // Whether a character outside ASCII looks like a part of a name rather than like a sign.
 bool reads_as_word(char32_t c);
 

@@ -339,6 +339,16 @@ bool Lexer::at_stranger() const {
 // Characters outside the language that stand together are one mistake.
 void Lexer::stranger() {
   const std::size_t begin = at_;
+  if (const PercentOperator op = percent_operator(text_.substr(at_)); op.length > 0) {
+    at_ += op.length;
+    const std::size_t end = at_;
+    report(Code::InvalidCharacter, span(begin, end),
+           fmt::format("`{}` cannot be used in a program", text_.substr(begin, op.length)),
+           "not part of the language", op.help);
+    push(op.meant, begin, end);
+    out_.tokens.back().reported = true;
+    return;
+  }
   const CodePoint first = *decode_utf8(text_, at_);
   const Stranger s = describe_stranger(first.value);
   bool uniform = true;

@@ -311,6 +311,15 @@ std::optional<Parser::Node> Parser::repeat_node() {
 }
 
 void Parser::repeat_count(ast::Repeat& node) {
+  constexpr double most = 9007199254740992.0;  // from here on doubles skip integers
+  if (at(TokenKind::number) && peek().integer && peek().value > most) {
+    report({Code::InvalidNumber,
+            fmt::format("{} repetitions are too many", quoted(text(peek()))),
+            {span(peek()), "at most 9007199254740992"},
+            {},
+            {},
+            "the number is a limit; what ends a loop earlier is `until`"});
+  }
   if (at(TokenKind::name) || (at(TokenKind::number) && peek().integer)) {
     node.count = leaf(at(TokenKind::name) ? ast::ExprKind::name : ast::ExprKind::number).expr;
     return;
@@ -432,7 +441,13 @@ ast::ExprPtr Parser::value() {
 }
 
 ast::ExprPtr Parser::assigned(std::string_view what) {
-  if (!failed_ && !accept(TokenKind::equal)) fail(fmt::format("`=` and a {}", what));
+  if (!failed_ && !accept(TokenKind::equal)) {
+    const bool other = at(TokenKind::equal_equal) || at(TokenKind::left_arrow);
+    fail(fmt::format("`=` and a {}", what),
+         other ? fmt::format("a definition is written with `=`; `{}` {}", spelling(peek().kind),
+                             at(TokenKind::equal_equal) ? "compares" : "updates a state")
+               : "");
+  }
   return value();
 }
 
@@ -445,8 +460,10 @@ ast::TypeExpr Parser::type() {
   ast::TypeExpr out;
   const Token opener = peek();
   if (!failed_ && !accept(TokenKind::left_bracket)) {
-    fail("a type",
-         "a type lists its axes: [] is a number, [p] a vector, [*, p] one row per record");
+    fail("a type", at(TokenKind::equal)
+                       ? "a definition is written with `=`, as in let x = 1"
+                       : "a type lists its axes: [] is a number, [p] a vector, [*, p] one row per "
+                         "record");
   }
   if (!failed_ && elements(opener, TokenKind::right_bracket, [&] { return dimension(out); })) {
     out.span = span_since(opener.begin);

@@ -148,7 +148,9 @@ std::string Parser::general_help() const {
     case TokenKind::slash:
       return doubled ? "a comment starts with `#`" : "";
     case TokenKind::colon:
-      return in_call || brackets_.empty() ? "" : "a range has two ends, as in x[:, 2:4]";
+      return in_call || brackets_.empty()
+                 ? "numbers in a row are linspace(1, 10, 10); `:` selects a range inside brackets"
+                 : "a range has two ends, as in x[:, 2:4]";
     default:
       return "";
   }
@@ -189,13 +191,30 @@ void Parser::fail_statement() {
   if (kind == TokenKind::right_brace) return fail("a statement", "this brace closes nothing");
   if (kind != TokenKind::name) return fail("a statement");
   std::string help(foreign_help(text(peek())));
-  if (help.empty() && peek(1).kind == TokenKind::equal) {
-    help =
-        fmt::format("to define a value, write let {0} = ...; to update a state, write {0} <- ...",
-                    text(peek()));
-  }
+  if (help.empty()) help = assignment_help();
   if (help.empty()) help = "give the value a name with let, or show it with output";
   fail("a statement", help);
+}
+
+// `x = 1`, `x := 1`, `x += 1`, `1 -> x`: what other languages assign with.
+std::string Parser::assignment_help() const {
+  const TokenKind sign = peek(1).kind;
+  const std::string_view name = text(peek());
+  if (sign == TokenKind::equal || (sign == TokenKind::colon && peek(2).kind == TokenKind::equal)) {
+    return fmt::format(
+        "to define a value, write let {0} = ...; to update a state, write {0} <- ...", name);
+  }
+  const bool in_place = sign == TokenKind::plus || sign == TokenKind::minus ||
+                        sign == TokenKind::star || sign == TokenKind::slash;
+  if (in_place && peek(2).kind == TokenKind::equal) {
+    return fmt::format("to update a state, write {0} <- {0} {1} ...", name, spelling(sign));
+  }
+  for (std::size_t i = 0; peek(i).kind != TokenKind::newline; ++i) {
+    if (peek(i).kind == TokenKind::end_of_file) break;
+    if (peek(i).kind == TokenKind::right_arrow && peek(i + 1).kind == TokenKind::name)
+      return fmt::format("to define a value, write let {} = ...", text(peek(i + 1)));
+  }
+  return {};
 }
 
 // Words like `return` before a value: no expression looks like this.

@@ -80,6 +80,7 @@ class Parser {
   std::string found() const;
   std::string general_help() const;
   std::string arrow_help() const;
+  std::string assignment_help() const;
 
   // Statements (parser.cpp).
   void statement(Place place, ast::Block& out);

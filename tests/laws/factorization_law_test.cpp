@@ -398,7 +398,7 @@ Verdict post_processing_closure(const Case& c) {
   if (!alone.ok()) return "the post-processing program does not compile:\n" + post.text.text;
   std::string text;
   try {
-    text = compose(c.program.text.text, post.text.text);
+    text = compose({c.program.text.text}, post.text.text);
   } catch (const std::invalid_argument& error) {
     return std::string("compose refuses: ") + error.what() + "\n" + post.text.text;
   }

@@ -120,7 +120,7 @@ class ProgramWriter {
       result_.declared["k"] = value;
     }
     std::vector<std::string> sets = {random_.chance(85) ? "" : "people"};
-    if (random_.chance(30)) sets.emplace_back("visits");
+    if (!options_.base && random_.chance(30)) sets.emplace_back("visits");
     for (const std::string& set : sets) {
       for (int left = random_.between(1, 3); left > 0; --left) input(true, set, open);
     }
@@ -373,7 +373,7 @@ class ProgramWriter {
 
   std::string iterations(const Scope& scope) {
     if (!scope.size_names.empty() && random_.chance(20)) return random_.pick(scope.size_names);
-    return std::to_string(random_.pick(std::vector<int>{1, 2, 2, 3, 4, 0}));
+    return std::to_string(random_.pick(std::vector<int>{1, 2, 2, 3, 4, options_.base ? 1 : 0}));
   }
 
   void loop(Scope& scope, int depth) {
@@ -400,7 +400,7 @@ class ProgramWriter {
     }
     if (random_.chance(40)) trace(body);
     std::string until;
-    if (random_.chance(50)) until = condition(body, states);
+    if (!options_.base && random_.chance(50)) until = condition(body, states);
     line(scope, fmt::format("repeat {} {{", count));
     for (const std::string& each : body.lines) scope.lines.push_back("  " + each);
     scope.lines.push_back("}" + until);

@@ -227,6 +227,10 @@ TEST(Engine, Views) {
   check_program(shown("[y, 2 * y]", "y"));
   check_program(shown("[x, x * b]", "y[:, new]"));
   check_program(shown("stop_gradient(x)", "y[:, new]"));
+  // Two reshapes are one only where the star stays on its side.
+  check_program(shown("reshape(reshape(u[1:1, :]), 1)", "y[:, new]"));
+  check_program(shown("reshape(reshape(x, 1, p), p)", "y[:, new]"));
+  check_program(shown("reshape(reshape(u, 1, p), p)", "y"));
   check_program(shown("zeros_like(x) + ones_like(u)'", "y[:, new]"));
 }
 
@@ -245,7 +249,7 @@ TEST(Engine, ClientLocal) {
   check_program(shown("clip_norm(x * 1e-200, 1e-200)", "y[:, new]"));
   check_program("output o = max[*](norm[2](clip_norm(x, 0.7))) <= 0.7\n");
   check_program(shown("one_hot(label, 3)", "y[:, new]"));
-  check_program(shown("one_hot(round(u), 3)", "y[:, new]"));
+  check_program(shown("one_hot(1 + mod(round(u), 3), 3)", "y[:, new]"));
   check_program(shown("softmax[2](x)", "y[:, new]"));
   check_program(shown("softmax[1](z)", "y[:, new]"));
   check_program(shown("log_softmax[1](u)", "y"));
@@ -318,11 +322,12 @@ TEST(Engine, SumsOfProducts) {
 TEST(Engine, Groups) {
   for (const char* e :
        {"one_hot(label, 3)' @ x", "one_hot(label, 3)' @ y", "y @ one_hot(label, 3)",
-        "u @ one_hot(label, 3)", "one_hot(label, 2)' @ concat[2](x, x, x * y[:, new])",
-        "one_hot(label, 4)' @ (x * y[:, new])", "one_hot(round(y), 3)' @ x", "one_hot(y, 3)' @ x",
-        "one_hot(label, 3)' @ one_hot(label - 1, 2)", "sum[*](one_hot(label, 3))",
-        "sum[*](one_hot(round(y) / 0, 3))", "mean[*](one_hot(label, 3))",
-        "sum[*, 2](one_hot(label, 3))", "sum[*](one_hot(round(u), 3))",
+        "u @ one_hot(label, 3)", "one_hot(label, 3)' @ concat[2](x, x, x * y[:, new])",
+        "one_hot(label, 4)' @ (x * y[:, new])", "one_hot(1 + mod(round(y), 3), 3)' @ x",
+        "one_hot(where(y > 0, label, nan), 3)' @ x",
+        "one_hot(label, 3)' @ one_hot(where(label > 1, label - 1, nan), 2)",
+        "sum[*](one_hot(label, 3))", "sum[*](one_hot(y * nan, 3))", "mean[*](one_hot(label, 3))",
+        "sum[*, 2](one_hot(label, 3))", "sum[*](one_hot(1 + mod(round(u), 3), 3))",
         "one_hot(label, 3)' @ (x / (y > 0)[:, new])", "one_hot(label, 3)' @ log(x)"}) {
     check_program(fmt::format("output o = {}\n", e));
   }
@@ -335,6 +340,43 @@ TEST(Engine, Groups) {
           .print();
   EXPECT_NE(steps.find("groups"), std::string::npos) << steps;
   EXPECT_EQ(steps.find("one_hot"), std::string::npos) << steps;
+}
+
+// Labels and indices that point to nothing stop a run, with the count of them over all blocks of the
+// client, whichever way the engine takes.
+TEST(Engine, LabelsOutside) {
+  const std::vector<double> labels = {1, 2, 3, 4, 0, 1.5, kInf, kNan, 2, 5, -1, 3};
+  const auto n = static_cast<std::int64_t>(labels.size());
+  const std::vector<Client> clients = {
+      {"a", {{"g", vec(labels)}, {"y", Tensor({n}, 1.0)}}, nullptr}};
+  const std::string head = "input g : [*]\ninput y : [*]\nlet table = [10, 20, 30]\n";
+  const auto stops = [&](const std::string& output, const std::string& message) {
+    SCOPED_TRACE(output);
+    const ir::Program program = program_of(head + "output o = " + output + "\n");
+    EXPECT_EQ(run_error_of([&] { evaluate_reference(program, clients, {}); }), message);
+    for (const std::int64_t block : {1, 5, 512}) {
+      for (const int threads : {1, 3}) {
+        EngineOptions options;
+        options.block_records = block;
+        options.threads = threads;
+        EXPECT_EQ(run_error_of([&] { Federation(program, clients, {}, options).run(); }), message);
+      }
+    }
+  };
+  const std::string one_hot = "one_hot: 6 labels are not whole numbers from 1 to 3";
+  stops("one_hot(g, 3)' @ y", one_hot);
+  stops("y @ one_hot(g, 3)", one_hot);
+  stops("sum[*](one_hot(g, 3))", one_hot);
+  stops("sum[*, 2](one_hot(g, 3))", one_hot);
+  stops("max[*](one_hot(g, 3))", one_hot);
+  stops("var[*](one_hot(g, 3) * y[:, new])", one_hot);
+  stops("one_hot(where(g == 1.5, g, 1), 3)' @ y",
+        "one_hot: 1 label is not a whole number from 1 to 3");
+  const std::string index = "7 indices of a table of length 3 are not whole numbers from 1 to 3";
+  stops("sum[*](table[g])", index);
+  stops("max[*](table[g] * y)", index);
+  stops("sum[*](table[where(isnan(g), nan, 1)])",
+        "1 index of a table of length 3 is not a whole number from 1 to 3");
 }
 
 // Squared distances from shared points, in one step.
@@ -540,7 +582,8 @@ TEST(Engine, FailuresAreReportedFromAnyThread) {
   client.arrays["l"].data[700'000] = 7;
   for (const int threads : {1, 4}) {
     Federation federation(program, {client}, settings, {512, threads});
-    EXPECT_NE(run_error_of([&] { federation.run(); }).find("outside the table"), std::string::npos);
+    EXPECT_EQ(run_error_of([&] { federation.run(); }),
+              "1 index of a table of length 3 is not a whole number from 1 to 3");
   }
 }
 

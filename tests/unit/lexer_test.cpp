@@ -155,8 +155,11 @@ TEST(Lexer, ReadsTypographicSignsAsMeant) {
   meant("||", TokenKind::kw_or, "write `or`; the absolute value is abs(x)");
   meant("!", TokenKind::kw_not, "write `not`");
   meant("∞", TokenKind::number, "write `inf`");
-  meant("$", TokenKind::invalid, "");
-  meant("$?$", TokenKind::invalid, "");
+  meant("?", TokenKind::invalid, "");
+  meant("$", TokenKind::invalid, "a column is picked by its number, as in x[:, 2]");
+  meant("%*%", TokenKind::at, "the matrix product is written a @ b");
+  meant("%%", TokenKind::slash, "write the remainder of a division as mod(a, b)");
+  meant("?$?", TokenKind::invalid, "");
   EXPECT_EQ(LexedText("a\u00a0b").words(), "a b ;");
   EXPECT_EQ(LexedText("a; b").words(), "a ; b ;");
 }

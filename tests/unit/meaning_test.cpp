@@ -12,6 +12,9 @@ using Kind = Slice::Kind;
 
 const Tensor kTable({3, 4}, {1.5, -2, 3, 0.25, 4, 5.5, -6, 7, 1, 1, 2, 8});
 
+// Arithmetic of more than twice the precision.
+__extension__ using Wide = __float128;
+
 // 0, 1, 2, ... in a shape.
 Tensor counting(Shape shape) {
   Tensor t(std::move(shape));
@@ -226,9 +229,7 @@ TEST(Structure, Lookup) {
   const std::string message = run_error_of([&] {
     apply(lookup, {table, vec({1, 777, kNan, 1.5, 0})});
   });
-  EXPECT_EQ(
-      message,
-      "index outside the table of length 3 (4 of 5 entries are not whole numbers from 1 to 3)");
+  EXPECT_EQ(message, "4 indices of a table of length 3 are not whole numbers from 1 to 3");
 }
 
 TEST(Structure, ConcatOfSharedTensors) {
@@ -377,8 +378,14 @@ TEST(ClientLocal, ClipNormNeverExceedsItsBound) {
 }
 
 TEST(ClientLocal, OneHot) {
-  expect_tensor(apply1(one_hot, {vec({2, 1, 0, 4, 1.5, kNan})}, {.sizes = {3}}), {6, 3},
-                {0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  expect_tensor(apply1(one_hot, {vec({2, 1, kNan, 3})}, {.sizes = {3}}), {4, 3},
+                {0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1});
+  EXPECT_EQ(run_error_of([] {
+              apply(one_hot, {vec({2, 0, 4, 1.5, kNan, kInf, -kInf, 1})}, {.sizes = {3}});
+            }),
+            "one_hot: 5 labels are not whole numbers from 1 to 3");
+  EXPECT_EQ(run_error_of([] { apply(one_hot, {Tensor::scalar(4)}, {.sizes = {3}}); }),
+            "one_hot: 1 label is not a whole number from 1 to 3");
   expect_tensor(apply1(one_hot, {Tensor::scalar(3)}, {.sizes = {3}}), {3}, {0, 0, 1});
   expect_tensor(apply1(one_hot, {Tensor(Shape{0})}, {.sizes = {3}}), {0, 3}, {});
 }
@@ -446,6 +453,46 @@ TEST(Construction, Linspace) {
     EXPECT_EQ(t.data.front(), 0.1);
     EXPECT_EQ(t.data.back(), -0.7);
     EXPECT_TRUE(std::is_sorted(t.data.rbegin(), t.data.rend()));
+  }
+  for (const std::int64_t n : {2, 3, 101, 1000, 4097}) {
+    const auto last = static_cast<double>(n);
+    for (const double scale : {1.0, 0.25, 1e6, 0x1p-900, 0x1p900}) {
+      const Tensor t = points(scale, last * scale, n);
+      const Tensor down = points(scale, (2 - last) * scale, n);
+      for (std::int64_t i = 0; i < n; ++i) {
+        ASSERT_EQ(t.data[i], static_cast<double>(i + 1) * scale) << n << " " << i;
+        ASSERT_EQ(down.data[i], static_cast<double>(1 - i) * scale) << n << " " << i;
+      }
+    }
+  }
+  const Tensor hundred = points(0, 100, 101);
+  for (std::int64_t i = 0; i <= 100; ++i) ASSERT_EQ(hundred.data[i], static_cast<double>(i));
+  // Ends and steps that no double holds: each point is the double nearest to the true one.
+  const Tensor tenths = points(0, 1, 11);
+  expect_tensor(tenths, {11}, {0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1});
+  expect_tensor(points(-1e308, 1.7e308, 3), {3}, {-1e308, (1.7e308 - 1e308) / 2, 1.7e308});
+  expect_tensor(points(-1, 1, 3), {3}, {-1, 0, 1});
+  expect_tensor(points(5e-324, 1.5e-323, 3), {3}, {5e-324, 1e-323, 1.5e-323});
+  expect_tensor(points(0, kInf, 3), {3}, {0, kInf, kInf});
+  expect_tensor(points(-kInf, kInf, 3), {3}, {-kInf, kNan, kInf});
+  expect_tensor(points(kNan, 1, 3), {3}, {kNan, kNan, 1});
+  expect_tensor(points(2, 2, 4), {4}, {2, 2, 2, 2});
+}
+
+// In arithmetic of twice the precision and more, on random ends.
+TEST(Construction, LinspaceIsRoundedOnce) {
+  const Tensor ends = apply1(normal, {Tensor::scalar(11)}, {.sizes = {2, 300}});
+  for (std::int64_t k = 0; k < 300; ++k) {
+    const double a = ends.data[k];
+    const double b = k % 3 == 0 ? -a * (1 + 1e-9) : ends.data[300 + k];
+    const std::int64_t n = 2 + 7 * k;
+    const Tensor t = apply1(linspace, {Tensor::scalar(a), Tensor::scalar(b)}, {.sizes = {n}});
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto exact = (static_cast<Wide>(a) * static_cast<Wide>(n - 1 - i) +
+                          static_cast<Wide>(b) * static_cast<Wide>(i)) /
+                         static_cast<Wide>(n - 1);
+      ASSERT_EQ(t.data[i], static_cast<double>(exact)) << a << " " << b << " " << n << " " << i;
+    }
   }
 }
 

@@ -1,0 +1,101 @@
+"""The language from outside: what its operations promise, sizes, intermediate forms."""
+import resource
+
+import numpy as np
+import pytest
+from conftest import ROOT, array
+
+FORMS = ["ast", "ir", "plan", "blocks"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_intermediate_forms(starfold, form):
+    result = starfold("check", ROOT / "examples" / "logistic.fold", "--print", form)
+    assert result.code == 0 and result.err == ""
+    assert {
+        "ast": "let eta = (@ x beta)",
+        "ir": "param 0.0 : [p]  # beta",
+        "plan": "merge %",
+        "blocks": "with p = 2\nround 0\nblock of *",
+    }[form] in result.out
+    again = starfold("check", ROOT / "examples" / "logistic.fold", "--print", form)
+    assert again.out == result.out
+
+
+def test_forms_of_wrong_programs(starfold, program):
+    wrong = program("input x : [*]\noutput x\n")
+    assert starfold("check", wrong, "--print", "ast").out == "input x : [*]\noutput x\n"
+    for form in FORMS:
+        result = starfold("check", wrong, "--print", form)
+        assert result.code == 1 and "E0301" in result.err
+        assert form == "ast" or result.out == ""
+    assert starfold("check", wrong, "--print", "bytes").code == 2
+    assert starfold("check", wrong, "--print", "ir", "--json").code == 2
+
+
+def test_blocks_find_sizes_that_fit(starfold, program):
+    result = starfold("check", program("input x : [*, p]\noutput s = sum[*](x[:, 4:p - 1])\n"), "--print", "blocks")
+    assert result.code == 0 and result.out.startswith("with p = 5\n")
+
+
+def test_linspace_meets_whole_numbers(starfold, program, federation):
+    text = ("input y : [*]\nsize k = 101\noutput a = linspace(0, 100, k)\noutput b = linspace(1, k, k)\n"
+            "output n = sum[*](y[:, new] == linspace(1, k, k))\n")
+    args = federation({"a": {"y": np.arange(1.0, 102.0)}})
+    out = starfold("run", program(text), *args, "--json").json()["outputs"]
+    assert array(out["a"]).tolist() == list(range(101))
+    assert array(out["b"]).tolist() == list(range(1, 102))
+    assert array(out["n"]).tolist() == [1] * 101
+
+
+@pytest.mark.parametrize("output", ["sum[*](one_hot(g, 3))", "one_hot(g, 3)' @ g", "var[*](one_hot(g, 3))"])
+def test_labels_outside_are_an_error(starfold, program, federation, output):
+    path = program(f"input g : [*]\noutput o = {output}\n")
+    good = federation({"a": {"g": np.array([1.0, 3, 2])}})
+    assert starfold("run", path, *good).code == 0
+    bad = federation({"a": {"g": np.array([1.0, 3, 2])}, "b": {"g": np.array([1.0, 7931, 2.5, 3])}})
+    for extra in [[], ["--reference"]]:
+        result = starfold("run", path, *bad, *extra)
+        assert result.code == 3
+        assert "one_hot: 2 labels are not whole numbers from 1 to 3" in result.err
+        assert "7931" not in result.err and "2.5" not in result.err  # no record's value
+    missing = federation({"a": {"g": np.array([1.0, np.nan, 2])}})
+    result = starfold("run", program("input g : [*]\noutput o = sum[*](one_hot(g, 3))\n"), *missing, "--missing", "nan",
+                      "--json")
+    assert array(result.json()["outputs"]["o"]).tolist() == [1, 1, 0]
+
+
+def test_sizes_of_zero_are_refused(starfold, program, federation):
+    one = federation({"a": {"x": np.ones((3, 1)), "y": np.ones(3)}})
+    none = federation({"b": {"x": np.ones((3, 0)), "y": np.ones(3)}})
+    for text, data, message in [
+        ("input x : [*, p]\noutput g = linspace(0, 1, p - 1)\noutput s = sum[*](x)\n", one, "p - 1 is 0"),
+        ("input x : [*, p]\noutput s = sum[*](x[:, 1:p - 1])\n", one, "p - 1 is 0"),
+        ("input x : [*, p]\noutput s = sum[*](reshape(x, p - 1, 1))\n", one, ""),
+        ("input x : [*, p]\noutput s = sum[*](x @ ones(p, p - 1))\n", one, "p - 1 is 0"),
+        ("input x : [*, p]\noutput s = sum[*](x)\n", none, "axis 2 is 0; sizes must be positive"),
+        ("input x : [*, p]\ninput y : [*]\noutput n = p + sum[*](y)\n", none, "axis 2 is 0; sizes must be positive"),
+        ("input x : [*, p + 1]\noutput s = sum[*](x)\n", none, "axis 2 is 0; sizes must be positive"),
+        ("input x : [*, p + 1]\noutput s = sum[*](x)\n", one, "no positive p makes p + 1 equal to it"),
+    ]:
+        for extra in [[], ["--reference"]]:
+            result = starfold("run", program(text), *data, *extra)
+            assert result.code == (3 if message else 1) and message in result.err, (text, result.err)
+
+
+def test_iterations_that_cannot_be_counted(starfold, program, federation):
+    data = federation({"a": {"y": np.ones(3)}})
+    path = program("input y : [*]\ninput n : []\nstate s = 0\nrepeat n {\n  s <- s + sum[*](y)\n} until s > 5\noutput s\n")
+    for value, message in [("1e300", "is too large"), ("-1", "is negative"), ("2.5", "is not a whole number")]:
+        for extra in [[], ["--reference"]]:
+            result = starfold("run", path, *data, "--set", f"n={value}", *extra)
+            assert result.code == 3 and f"the number of iterations {message}" in result.err, result.err
+    assert starfold("run", path, *data, "--set", "n=9007199254740992").code == 0
+
+
+def test_a_long_shared_vector_joins_in_linear_time(starfold, program, federation):
+    path = program("input y : [*]\noutput s = max(sum[*](concat[2](zeros(400000), y[:, new])))\n")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    assert starfold("run", path, *federation({"a": {"y": np.ones(3)}})).code == 0
+    # Comparing every entry with every other took 50 seconds.
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 15
