@@ -1,13 +1,8 @@
 // starfold check: parse, type, plan; the type of every name and what would leave each client.
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include "cli/commands.h"
-#include "cli/load.h"
-#include "starfold/diag/render.h"
-#include "starfold/plan/explain.h"
+#include "cli/output.h"
+#include "starfold/study/check_report.h"
+#include "starfold/study/program.h"
 
 namespace starfold::cli {
 namespace {
@@ -18,88 +13,32 @@ struct Arguments {
   bool json = false;
 };
 
-std::uint32_t line_of(const Compilation& compilation, Span span) {
-  return compilation.sources[span.file].position(span.begin).line;
-}
-
-nlohmann::ordered_json check_json(const CompiledProgram& program) {
-  const Compilation& compilation = program.compilation;
-  nlohmann::ordered_json types = nlohmann::ordered_json::array();
-  for (const ir::NameType& name : compilation.program.name_types) {
-    types.push_back({{"name", name.name},
-                     {"type", name.type.to_string()},
-                     {"line", line_of(compilation, name.span)}});
-  }
-  nlohmann::ordered_json object;
-  object["ok"] = compilation.ok();
-  object["diagnostics"] = render_json(compilation.diagnostics, compilation.sources);
-  object["types"] = std::move(types);
-  object["rounds"] =
-      program.plan ? exposure_json(*program.plan, compilation.sources) : nlohmann::json::array();
-  return object;
-}
-
-// One row per name, in aligned columns.
-std::string types_text(const Compilation& compilation) {
-  struct Row {
-    std::string name;
-    std::string type;
-    std::string line;
-  };
-  std::vector<Row> rows = {{"name", "type", "line"}};
-  for (const ir::NameType& name : compilation.program.name_types) {
-    rows.push_back(
-        {name.name, name.type.to_string(), std::to_string(line_of(compilation, name.span))});
-  }
-  std::size_t name_width = 0;
-  std::size_t type_width = 0;
-  for (const Row& row : rows) {
-    name_width = std::max(name_width, row.name.size());
-    type_width = std::max(type_width, row.type.size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    text +=
-        fmt::format("{:<{}}  {:<{}}  {}\n", row.name, name_width, row.type, type_width, row.line);
-  }
-  return rows.size() == 1 ? "" : text;
-}
-
 int check(const Arguments& arguments) {
-  std::optional<NamedText> named = find_program(arguments.file);
-  if (!named) return exit_usage;
   ProgramOptions options;
   options.base = arguments.base;
-  options.load = modules_beside(arguments.file);
-  const auto program = compile_program({named->name, std::move(named->text), {}}, options);
+  const auto program = open_program(arguments.file, options);
   const Compilation& compilation = program->compilation;
   print_diagnostics(compilation.diagnostics, compilation.sources);
   if (arguments.json) {
-    fmt::print("{}\n",
-               check_json(*program).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    say(check_json(*program));
   } else if (program->plan) {
-    const std::string types = types_text(compilation);
-    fmt::print("{}{}{}", types, types.empty() ? "" : "\n",
-               exposure_text(*program->plan, compilation.sources));
+    say(check_text(*program));
   }
   return compilation.ok() ? exit_done : exit_refused;
 }
 
 }  // namespace
 
-void add_check(CLI::App& app, int& status) {
+void add_check(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
-      app.add_subcommand("check", "show the type of every name, and what would leave each client");
-  command
-      ->add_option("FILE", arguments->file,
-                   "the program: a file, - for standard input, or the name of a library program")
-      ->required()
-      ->type_name("");
-  command->add_flag("--base", arguments->base,
-                    "also reject what lies outside the paper's base signature");
-  command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments, &status] { status = check(*arguments); });
+  Command command =
+      line.add("check", "show the type of every name, and what would leave each client",
+               [arguments] { return check(*arguments); });
+  command.required("FILE", arguments->file,
+                   "the program: a file, - for standard input, or the name of a library program");
+  command.flag("--base", arguments->base,
+               "also reject what lies outside the paper's base signature");
+  command.flag("--json", arguments->json, "print one JSON object");
 }
 
 }  // namespace starfold::cli

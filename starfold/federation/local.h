@@ -34,6 +34,7 @@ struct ClientReport {
   std::int64_t records = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
+  std::int64_t dropped = 0;  // records left out for a missing value; known to who loads them
 };
 
 // Where the time of a run went, in seconds.

@@ -218,7 +218,8 @@ def test_mistakes(study, text, line, words):
     assert result.code == 2, (result.code, result.out, result.err)
     for word in [f"study.toml:{line}: ", *words]:
         assert word in result.err, (word, result.err)
-    assert result.out == ""
+    told = result.json()
+    assert told["ok"] is False and f"study.toml:{line}: " in told["error"]
 
 
 def test_more_mistakes(study, starfold, tmp_path):

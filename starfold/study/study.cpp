@@ -1,4 +1,4 @@
-#include "starfold/data/study.h"
+#include "starfold/study/study.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

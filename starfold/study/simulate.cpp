@@ -1,4 +1,4 @@
-#include "starfold/data/simulate.h"
+#include "starfold/study/simulate.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/study.h"
 #include "starfold/runtime/philox.h"
+#include "starfold/study/study.h"
 
 namespace starfold {
 
