@@ -2,6 +2,8 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "starfold/study/check_report.h"
+#include "starfold/study/facts.h"
+#include "starfold/study/options.h"
 #include "starfold/study/program.h"
 
 namespace starfold::cli {
@@ -16,13 +18,17 @@ struct Arguments {
 int check(const Arguments& arguments) {
   ProgramOptions options;
   options.base = arguments.base;
-  const auto program = open_program(arguments.file, options);
+  const Study study = make_study({.file = arguments.file});
+  const auto program = open_program(study.program, options);
   const Compilation& compilation = program->compilation;
   print_diagnostics(compilation.diagnostics, compilation.sources);
+  std::optional<StudyFacts> facts;
+  if (program->plan && is_study(arguments.file)) facts = study_facts(study, compilation.program);
+  const StudyFacts* known = facts ? &*facts : nullptr;
   if (arguments.json) {
-    say(check_json(*program));
+    say(check_json(*program, known));
   } else if (program->plan) {
-    say(check_text(*program));
+    say(check_text(*program, known));
   }
   return compilation.ok() ? exit_done : exit_refused;
 }
@@ -34,8 +40,10 @@ void add_check(CommandLine& line) {
   Command command =
       line.add("check", "show the type of every name, and what would leave each client",
                [arguments] { return check(*arguments); });
-  command.required("FILE", arguments->file,
-                   "the program: a file, - for standard input, or the name of a library program");
+  command.required(
+      "FILE", arguments->file,
+      "a program (a file, - for standard input, or the name of a library program), or a "
+      "study (.toml)");
   command.flag("--base", arguments->base,
                "also reject what lies outside the paper's base signature");
   command.flag("--json", arguments->json, "print one JSON object");

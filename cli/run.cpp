@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 
@@ -66,6 +68,36 @@ class ProgressLine {
   double last_ = -1;
 };
 
+// Lets signals that would end the process wait while a folder is written, so that nothing half stays behind.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    for (std::size_t i = 0; i < waiting.size(); ++i) before_[i] = std::signal(waiting[i], note);
+  }
+  ~SignalsWait() {
+    for (std::size_t i = 0; i < waiting.size(); ++i) std::signal(waiting[i], before_[i]);
+    if (const int signal = noted.exchange(0); signal != 0) std::raise(signal);
+  }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+
+ private:
+  static constexpr std::array waiting = {SIGINT, SIGTERM, SIGHUP};
+  static inline std::atomic<int> noted = 0;
+  static void note(int signal) { noted = signal; }
+  std::array<void (*)(int), waiting.size()> before_{};
+};
+
+void check_folder(const Study& study, const CompiledProgram& program) {
+  const SignalsWait wait;
+  check_results_folder(study, program);
+}
+
+void write_folder(const StudyRun& run) {
+  const SignalsWait wait;
+  write_results(run);
+}
+
 int run(const Arguments& arguments) {
   std::shared_ptr<const CompiledProgram> program;
   try {
@@ -74,7 +106,7 @@ int run(const Arguments& arguments) {
     program = load_program(study.program, arguments.json);
     const std::chrono::duration<double> compiling = std::chrono::steady_clock::now() - start;
     if (!program->plan) return exit_refused;
-    if (!study.out.empty()) check_results_folder(study.out);
+    if (!study.out.empty()) check_folder(study, *program);
     auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
     line->say("reading data");
     if (!arguments.reference) std::signal(SIGINT, on_interrupt);
@@ -87,7 +119,7 @@ int run(const Arguments& arguments) {
     line->clear();
     const std::string text = arguments.json ? run_json(run) : report_text(run.report, *program);
     try {
-      if (!run.study.out.empty()) write_results(run.study.out, run);
+      if (!run.study.out.empty()) write_folder(run);
     } catch (const RunError&) {
       if (!arguments.json) say(text);  // what was computed is not lost
       throw;

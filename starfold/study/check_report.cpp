@@ -7,6 +7,7 @@
 
 #include "starfold/diag/render.h"
 #include "starfold/plan/explain.h"
+#include "starfold/study/facts.h"
 
 namespace starfold {
 namespace {
@@ -50,12 +51,24 @@ std::string types_text(const Compilation& compilation) {
 
 }  // namespace
 
-std::string check_text(const CompiledProgram& program) {
+std::string check_text(const CompiledProgram& program, const StudyFacts* study) {
   return types_text(program.compilation) +
-         exposure_text(*program.plan, program.compilation.sources);
+         exposure_text(*program.plan, program.compilation.sources) +
+         (study != nullptr ? "\n" + facts_text(*study, *program.plan) : "");
 }
 
-std::string check_json(const CompiledProgram& program) {
+std::string explain_report(const CompiledProgram& program, const StudyFacts* study) {
+  return explain_text(*program.plan) +
+         (study != nullptr ? "\n" + facts_text(*study, *program.plan) : "");
+}
+
+std::string explain_report_json(const CompiledProgram& program, const StudyFacts* study) {
+  nlohmann::json object = explain_json(*program.plan, program.compilation.sources);
+  if (study != nullptr) object["study"] = facts_json(*study, *program.plan);
+  return line(object);
+}
+
+std::string check_json(const CompiledProgram& program, const StudyFacts* study) {
   const Compilation& compilation = program.compilation;
   nlohmann::ordered_json types = nlohmann::ordered_json::array();
   for (const ir::NameType& name : compilation.program.name_types) {
@@ -69,6 +82,7 @@ std::string check_json(const CompiledProgram& program) {
   object["types"] = std::move(types);
   object["rounds"] =
       program.plan ? exposure_json(*program.plan, compilation.sources) : nlohmann::json::array();
+  if (study != nullptr) object["study"] = facts_json(*study, *program.plan);
   return line(object);
 }
 

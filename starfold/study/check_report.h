@@ -1,17 +1,22 @@
-// What `check` says of a program, and what went wrong, as text for people and JSON for tools.
+// What `check` and `explain` say of a program or a study, and what went wrong, as text for people and JSON for tools.
 #pragma once
 
 #include <string>
 
 #include "starfold/federation/program.h"
+#include "starfold/page/pages.h"
 #include "starfold/study/trouble.h"
 
 namespace starfold {
 
-// The type of every name and the exposure table. The program has no errors.
-std::string check_text(const CompiledProgram& program);
-// The object of `check --json`, on one line; also for a program with errors.
-std::string check_json(const CompiledProgram& program);
+// The type of every name and the exposure table; then what a study adds. The program has no errors.
+std::string check_text(const CompiledProgram& program, const StudyFacts* study = nullptr);
+// The object of `check --json`, on one line; also for a program with errors. A study is under the key `study`.
+std::string check_json(const CompiledProgram& program, const StudyFacts* study = nullptr);
+
+// The same for `explain`: encoders, merges and decoders of each round.
+std::string explain_report(const CompiledProgram& program, const StudyFacts* study = nullptr);
+std::string explain_report_json(const CompiledProgram& program, const StudyFacts* study = nullptr);
 
 // {"ok": false, "diagnostics": [...]}, on one line.
 std::string diagnostics_json(const Compilation& compilation);

@@ -1,4 +1,4 @@
-// The folder of a run's results: there whole or not at all.
+// The folder of a run's results: there whole or not at all, in the place of nothing but earlier results.
 #pragma once
 
 #include <string>
@@ -7,12 +7,14 @@
 
 namespace starfold {
 
-// RunError when results cannot go into this folder: it holds something else, or cannot be made. To be asked
-// before a run that may take long.
-void check_results_folder(const std::string& folder);
+// RunError when the results of a study cannot go into its folder: it holds something else or one of the files that
+// the run reads, or cannot be made. To be asked before a run that may take long. Also removes what runs that were
+// killed have left beside it.
+void check_results_folder(const Study& study, const CompiledProgram& program);
 
-// Writes outputs.json, one .npy per output, run.json and report.html into a folder, all or nothing: they are
-// written aside and moved into place. Earlier results there are replaced. RunError when that cannot be done.
-void write_results(const std::string& folder, const StudyRun& run);
+// Writes outputs.json, one .npy per output, report.html and run.json into the folder of the study, all or nothing: they
+// are written aside and moved into place. Earlier results there are replaced if they are as they were written; their
+// permissions stay. RunError when that cannot be done.
+void write_results(const StudyRun& run);
 
 }  // namespace starfold

@@ -51,7 +51,6 @@ Tensor tensor_from_json(const nlohmann::json& json, const std::string& name) {
 }
 
 Tensor setting_value(const std::string& name, const std::string& text) {
-  if (text[0] == '@') return read_npy(text.substr(1));
   if (text == "nan" || text == "inf" || text == "-inf") return tensor_from_json(text, name);
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded())
@@ -111,9 +110,11 @@ Study make_study(const StudyOptions& options) {
   if (study.program.empty()) study.program = options.file;
   for (const std::string& text : options.clients) add_client(study, text);
   add_options(study.bindings, options.bindings, "--bind", parse_binding);
-  add_options(study.values, options.settings, "--set", [](const std::string& text) {
+  add_options(study.values, options.settings, "--set", [&](const std::string& text) {
     auto [name, value] = name_and_value(text, "--set", "ridge=0.1");
-    Tensor tensor = setting_value(name, value);
+    const bool file = value[0] == '@';
+    if (file) study.value_files.push_back(value.substr(1));
+    Tensor tensor = file ? read_npy(value.substr(1)) : setting_value(name, value);
     return std::pair(std::move(name), std::move(tensor));
   });
   if (!options.missing.empty()) study.missing = parse_missing(options.missing);

@@ -9,14 +9,14 @@
 namespace starfold {
 
 struct StudyOptions {
-  std::string file;                   // a program or a study
-  std::vector<std::string> clients;   // "oslo=oslo.csv"
-  std::vector<std::string> bindings;  // "x=age,bmi"
-  std::vector<std::string> settings;  // "ridge=0.1"
-  std::string missing;
-  std::string memory;
-  std::string simulate;
-  std::string out;
+  std::string file;                        // a program or a study
+  std::vector<std::string> clients = {};   // "oslo=oslo.csv"
+  std::vector<std::string> bindings = {};  // "x=age,bmi"
+  std::vector<std::string> settings = {};  // "ridge=0.1"
+  std::string missing = {};
+  std::string memory = {};
+  std::string simulate = {};
+  std::string out = {};
   int threads = 0;
 };
 

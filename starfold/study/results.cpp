@@ -6,6 +6,7 @@
 
 #include "starfold/base/hash.h"
 #include "starfold/page/number.h"
+#include "starfold/study/seal.h"
 
 namespace starfold {
 namespace {
@@ -63,21 +64,37 @@ nlohmann::json data_json(const TableLocation& data) {
 }
 
 nlohmann::json options_json(const Study& study) {
-  static constexpr const char* missing[] = {"error", "drop", "nan"};
-  nlohmann::json json = {{"missing", missing[static_cast<std::size_t>(study.missing)]}};
+  nlohmann::json json = {{"missing", missing_word(study.missing)}};
   if (study.memory > 0) json["memory"] = study.memory;
   if (study.threads > 0) json["threads"] = study.threads;
+  if (study.client_details) json["client_details"] = true;
   return json;
 }
 
+// How much data each client has is its own business: in a file that is passed on only where the study says so.
 nlohmann::json clients_json(const StudyRun& run) {
   nlohmann::json clients = nlohmann::json::array();
   for (const ClientReport& client : run.report.clients) {
-    clients.push_back(client_json(client));
-    if (clients.size() <= run.study.clients.size())
-      clients.back()["data"] = data_json(run.study.clients[clients.size() - 1].data);
+    nlohmann::json json = client_json(client);
+    if (!run.report.client_details) {
+      json.erase("records");
+    } else if (clients.size() < run.study.clients.size()) {
+      json["dropped"] = client.dropped;
+      json["data"] = data_json(run.study.clients[clients.size()].data);
+    }
+    clients.push_back(std::move(json));
   }
   return clients;
+}
+
+nlohmann::json records_json(const RunReport& report) {
+  std::int64_t records = 0;
+  std::int64_t dropped = 0;
+  for (const ClientReport& client : report.clients) {
+    records += client.records;
+    dropped += client.dropped;
+  }
+  return {{"used", records}, {"dropped", dropped}};
 }
 
 // Names come from outside and need not be text.
@@ -102,7 +119,7 @@ std::string run_json(const StudyRun& run) {
 
 std::string outputs_file(const StudyRun& run) { return dump(outputs_json(run.report.results), 2); }
 
-std::string record_file(const StudyRun& run) {
+std::string record_file(const StudyRun& run, const std::map<std::string, std::string>& hashes) {
   const RunReport& report = run.report;
   const ProgramText& text = run.program->text;
   nlohmann::json json = {{"program", shown_path(text.name)},
@@ -117,6 +134,7 @@ std::string record_file(const StudyRun& run) {
                          {"iterations", report.results.iterations},
                          {"rounds", report.rounds},
                          {"clients", clients_json(run)},
+                         {"records", records_json(report)},
                          {"seconds", report.seconds}};
   if (!run.study.file.empty()) json["study"] = shown_path(run.study.file);
   if (!run.study.simulation.empty()) json["simulation"] = run.study.simulation;
@@ -126,7 +144,7 @@ std::string record_file(const StudyRun& run) {
                    {"load", report.times.load},
                    {"clients", report.times.clients},
                    {"server", report.times.server}};
-  return dump(json, 2);
+  return sealed_record(std::move(json), hashes);
 }
 
 }  // namespace starfold

@@ -66,6 +66,8 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
                                  : run_federated(run, std::move(data.packs), settings, control);
   run.report.times.load = load_seconds;
   run.report.columns = std::move(data.columns);
+  // Made-up clients have nothing to hide.
+  run.report.client_details = run.study.client_details || !run.study.simulation.empty();
   for (std::size_t i = 0; i < data.dropped.size(); ++i)
     run.report.clients.at(i).dropped = data.dropped[i];
   run.versions["starfold"] = version();
