@@ -155,6 +155,8 @@ void add_run(CommandLine& line) {
                  "ridge=0.1: a shared input or size; a number, a JSON array, or @file.npy");
   command.option("--out", arguments->out,
                  "a folder for outputs.json, one .npy per output, run.json and report.html");
+  command.flag("--client-details", arguments->client_details,
+               "with --out: also how many records each client has, and in which file");
   command.option("--memory", arguments->memory,
                  "512MB: how much of the records to keep in memory; larger tables are read "
                  "again in every round");

@@ -18,6 +18,7 @@ struct StudyOptions {
   std::string simulate = {};
   std::string out = {};
   int threads = 0;
+  bool client_details = false;
 };
 
 // Whether a file of this name is a study.

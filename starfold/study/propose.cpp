@@ -9,6 +9,7 @@
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
 #include "starfold/study/study.h"
+#include "starfold/study/survey.h"
 
 namespace starfold {
 namespace {
@@ -42,18 +43,12 @@ std::string toml_list(const std::vector<std::string>& texts) {
   return fmt::format("[{}]", fmt::join(quoted, ", "));
 }
 
-// A column that all clients have.
-struct Candidate {
-  std::string name;
-  ColumnKind kind = ColumnKind::unknown;
-};
-
 class Writer {
  public:
   Writer(const StudyProposal& proposal, const ir::Program& program)
       : proposal_(proposal), program_(program) {
     for (const std::string& text : proposal.data) add_client(text);
-    find_candidates();
+    survey_ = survey_clients(clients_, program);
     choose_columns();
   }
 
@@ -68,11 +63,15 @@ class Writer {
     for (const StudyClient& client : clients_) {
       text += fmt::format("\n[[client]]\nname = {}\ndata = {}\n", toml_text(client.name),
                           toml_text(relative(client.data.path)));
-      if (&client == &clients_.front() && !candidates_.empty()) text += client_help();
+      text += query_of(client);
+      if (&client == &clients_.front() && !survey_.columns.empty()) text += client_help(client);
     }
+    text += "\n[options]\n";
+    text += missing_ ? "missing = \"drop\"     # some values are missing: such records are left "
+                       "out; or \"nan\"\n"
+                     : "# missing = \"error\"  # records with a missing value: \"error\", \"drop\" "
+                       "or \"nan\"\n";
     text +=
-        "\n[options]\n"
-        "# missing = \"error\"  # records with a missing value: \"error\", \"drop\" or \"nan\"\n"
         "# memory = \"2GB\"     # larger tables are read again in every round\n"
         "# threads = 2\n"
         "# out = \"results\"    # a folder for results\n";
@@ -95,36 +94,7 @@ class Writer {
     clients_.push_back(std::move(client));
   }
 
-  void find_candidates() {
-    Tables tables({1, 0});
-    std::vector<DataSource> sources;
-    for (const StudyClient& client : clients_)
-      sources.push_back(open_source(program_, client.name, client.data, tables));
-    for (const DataSource& source : sources) {
-      if (source.table && !source.table->names_are_safe())
-        throw RunError(
-            fmt::format("client {}: some names of columns are numbers; is the first line a record?",
-                        source.client));
-    }
-    const DataSource& first = sources.front();
-    for (std::size_t i = 0; i < first.order.size(); ++i) {
-      const std::string& name = first.order[i];
-      const auto has = [&](const DataSource& source) { return source.has_column(name); };
-      if (name.empty() || !std::all_of(sources.begin(), sources.end(), has)) continue;
-      candidates_.push_back(
-          {name, first.table ? first.table->columns()[i].kind : ColumnKind::number});
-    }
-    for (const auto& [name, array] : first.arrays) arrays_.push_back(name);
-  }
-
-  bool is_candidate(const std::string& name) const {
-    return std::any_of(candidates_.begin(), candidates_.end(),
-                       [&](const Candidate& c) { return c.name == name; });
-  }
-
-  bool is_array(const std::string& name) const {
-    return std::find(arrays_.begin(), arrays_.end(), name) != arrays_.end();
-  }
+  bool is_array(const std::string& name) const { return survey_.arrays.count(name) != 0; }
 
   // Inputs of rank 1 take the column of their name. Where there is none, the last column of numbers that is
   // left is a guess: a response is often written last.
@@ -132,17 +102,19 @@ class Writer {
     std::vector<const ir::Input*> without;
     for (const ir::Input& input : program_.inputs) {
       if (!input.type.federated() || input.type.rank() != 1 || is_array(input.name)) continue;
-      if (is_candidate(input.name)) {
+      if (survey_.find(input.name) != nullptr) {
         chosen_[input.name] = input.name;
       } else {
         without.push_back(&input);
       }
     }
     for (const ir::Input* input : without) {
-      const auto last = std::find_if(candidates_.rbegin(), candidates_.rend(), [&](const auto& c) {
-        return c.kind == ColumnKind::number && !is_chosen(c.name);
-      });
-      if (last != candidates_.rend()) chosen_[input->name] = last->name;
+      const auto last = std::find_if(survey_.columns.rbegin(), survey_.columns.rend(),
+                                     [&](const SurveyColumn& column) {
+                                       return column.kind == ColumnKind::number &&
+                                              column.objection.empty() && !is_chosen(column.name);
+                                     });
+      if (last != survey_.columns.rend()) chosen_[input->name] = last->name;
     }
   }
 
@@ -159,12 +131,15 @@ class Writer {
     if (input.type.rank() > 2)
       return fmt::format("# {} needs arrays (.npy, .npz)  # {}\n", input.name, type);
     std::vector<std::string> columns;
-    std::vector<std::string> dates;
-    for (const Candidate& candidate : candidates_) {
-      if (is_chosen(candidate.name)) continue;
-      if (candidate.kind == ColumnKind::date) dates.push_back(printable(candidate.name));
-      if (candidate.kind == ColumnKind::number || candidate.kind == ColumnKind::unknown)
-        columns.push_back(candidate.name);
+    std::string left_out;
+    for (const SurveyColumn& column : survey_.columns) {
+      if (is_chosen(column.name)) continue;
+      const bool date = column.kind == ColumnKind::date;
+      const bool number = column.kind == ColumnKind::number || column.kind == ColumnKind::unknown;
+      if (number && column.objection.empty()) columns.push_back(column.name);
+      if (date || (number && !column.objection.empty()))
+        left_out += fmt::format("# left out: {}; it {}\n", printable(column.name),
+                                date ? "would be a number of days since 1970" : column.objection);
     }
     const Size& width = input.type.dims[1 - *input.type.record_axis()].size;
     if (width.is_constant() && static_cast<std::size_t>(width.constant()) < columns.size())
@@ -172,13 +147,20 @@ class Writer {
     if (columns.empty()) columns.emplace_back("COLUMN");
     return fmt::format(
                "{} = {}  # {}: columns side by side; \"*\" is every column not used elsewhere\n",
-               input.name, toml_list(columns), type) +
-           (dates.empty() ? ""
-                          : fmt::format("# left out: {}; a date is a number of days since 1970\n",
-                                        fmt::join(dates, ", ")));
+               input.name, toml_list(used(columns)), type) +
+           left_out;
   }
 
-  std::string one_column(const ir::Input& input) const {
+  // Remembers what is used.
+  const std::vector<std::string>& used(const std::vector<std::string>& columns) {
+    for (const std::string& name : columns) {
+      const SurveyColumn* column = survey_.find(name);
+      missing_ = missing_ || (column != nullptr && column->missing);
+    }
+    return columns;
+  }
+
+  std::string one_column(const ir::Input& input) {
     const auto found = chosen_.find(input.name);
     const std::string column = found == chosen_.end() ? "COLUMN" : found->second;
     const std::string guess =
@@ -186,19 +168,31 @@ class Writer {
             ? ""
             : fmt::format("; none is called {}, so this is a guess: choose one of {}", input.name,
                           fmt::join(candidate_names(), ", "));
+    used({column});
     return fmt::format("{} = {}  # {}: one column{}\n", input.name, toml_text(column),
                        input.type.to_string(), guess);
   }
 
-  static std::string client_help() {
-    return "# query = \"select * from data where age >= 18\"  # any one SELECT over the data\n"
+  // Numbers between which a mark such as ? stands are text unless a query says otherwise.
+  std::string query_of(const StudyClient& client) const {
+    const auto marked = survey_.marked.find(client.name);
+    if (marked == survey_.marked.end()) return "";
+    return fmt::format("query = {}  # a mark stands for a missing number\n",
+                       toml_text(without_marks(marked->second)));
+  }
+
+  std::string client_help(const StudyClient& client) const {
+    return std::string(survey_.marked.count(client.name) != 0
+                           ? ""
+                           : "# query = \"select * from data where age >= 18\"  # any one SELECT "
+                             "over the data\n") +
            "# columns = { age = \"alder\" }  # what this client calls a column that others call "
            "age\n";
   }
 
   std::vector<std::string> candidate_names() const {
     std::vector<std::string> names;
-    for (const Candidate& candidate : candidates_) names.push_back(printable(candidate.name));
+    for (const SurveyColumn& column : survey_.columns) names.push_back(printable(column.name));
     return names;
   }
 
@@ -220,8 +214,8 @@ class Writer {
   // Levels are values of records: they are for people to write.
   std::string categoricals() const {
     std::string text;
-    for (const Candidate& candidate : candidates_) {
-      if (candidate.kind != ColumnKind::text) continue;
+    for (const SurveyColumn& candidate : survey_.columns) {
+      if (candidate.kind != ColumnKind::text || !candidate.objection.empty()) continue;
       text += fmt::format(
           "\n# {} is text. To use it, add it to the columns of an input and name its levels:\n"
           "# [categorical.{}]\n# levels = [\"a\", \"b\"]\n# coding = \"onehot\"  # or \"codes\": "
@@ -245,8 +239,8 @@ class Writer {
   const StudyProposal& proposal_;
   const ir::Program& program_;
   std::vector<StudyClient> clients_;
-  std::vector<Candidate> candidates_;
-  std::vector<std::string> arrays_;
+  Survey survey_;
+  bool missing_ = false;                       // some column that is used has holes
   std::map<std::string, std::string> chosen_;  // columns by input of rank 1
 };
 
