@@ -29,8 +29,10 @@ help:
 setup:
 	@tools/setup
 
-build: setup
-	@tools/build $(PRESET)
+# What a user needs: the command, without tests and what they need.
+build:
+	@tools/setup user
+	@tools/build $(PRESET) command
 	@$(call link,$(PRESET))
 
 demo: build

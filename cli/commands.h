@@ -1,9 +1,7 @@
-// One function per subcommand: each adds itself to the app and sets the exit status when it runs.
+// One function per subcommand, each in a file of its own: it says what the subcommand takes and what it does.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "cli/command_line.h"
 
 namespace starfold::cli {
 
@@ -12,12 +10,12 @@ inline constexpr int exit_refused = 1;  // the program says no
 inline constexpr int exit_usage = 2;
 inline constexpr int exit_failed = 3;  // data, numerics, federation
 
-void add_check(CLI::App& app, int& status);
-void add_explain(CLI::App& app, int& status);
-void add_fmt(CLI::App& app, int& status);
-void add_init(CLI::App& app, int& status);
-void add_lib(CLI::App& app, int& status);
-void add_ops(CLI::App& app, int& status);
-void add_run(CLI::App& app, int& status);
+void add_check(CommandLine& line);
+void add_explain(CommandLine& line);
+void add_fmt(CommandLine& line);
+void add_init(CommandLine& line);
+void add_lib(CommandLine& line);
+void add_ops(CommandLine& line);
+void add_run(CommandLine& line);
 
 }  // namespace starfold::cli

@@ -1,15 +1,14 @@
 // starfold explain: the encoders, merges and decoders of each round.
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/load.h"
-#include "starfold/page/pages.h"
+#include "cli/output.h"
 #include "starfold/plan/explain.h"
+#include "starfold/study/check_report.h"
+#include "starfold/study/facts.h"
+#include "starfold/study/inputs.h"
+#include "starfold/study/options.h"
+#include "starfold/study/seal.h"
 
 namespace starfold::cli {
 namespace {
@@ -22,44 +21,37 @@ struct Arguments {
 };
 
 int explain(const Arguments& arguments) {
-  const std::shared_ptr<const CompiledProgram> program =
-      load_program(arguments.file, arguments.json);
-  if (!program) return exit_usage;
+  const Study study = make_study({.file = arguments.file});
+  const auto program = load_program(study.program, arguments.json);
   if (!program->plan) return exit_refused;
-  const Plan& plan = *program->plan;
-  const SourceMap& sources = program->compilation.sources;
+  std::optional<StudyFacts> facts;
+  if (is_study(arguments.file)) facts = study_facts(study, program->compilation.program);
+  const StudyFacts* known = facts ? &*facts : nullptr;
   if (!arguments.html.empty()) {
-    std::ofstream out(arguments.html, std::ios::binary);
-    out << explain_html(plan, sources, std::filesystem::path(arguments.file).filename().string());
-    out.flush();
-    if (!out) {
-      fmt::print(stderr, "error: {} cannot be written\n", arguments.html);
-      return exit_failed;
-    }
-    return exit_done;
-  }
-  if (arguments.json) {
-    fmt::print("{}\n", explain_json(plan, sources).dump());
+    require_no_input(arguments.html, study, *program);
+    const std::string title = std::filesystem::path(arguments.file).filename().string();
+    write_page(arguments.html,
+               explain_html(*program->plan, program->compilation.sources, title, known));
+  } else if (arguments.json) {
+    say(explain_report_json(*program, known));
   } else {
-    fmt::print("{}", arguments.dot ? explain_dot(plan) : explain_text(plan));
+    say(arguments.dot ? explain_dot(*program->plan) : explain_report(*program, known));
   }
   return exit_done;
 }
 
 }  // namespace
 
-void add_explain(CLI::App& app, int& status) {
+void add_explain(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
-      app.add_subcommand("explain", "show the encoders, merges and decoders of each round");
-  command->add_option("FILE", arguments->file, "a program")->required();
-  CLI::Option* json = command->add_flag("--json", arguments->json, "print one JSON object");
-  CLI::Option* dot = command->add_flag("--dot", arguments->dot, "print a graph for Graphviz");
-  CLI::Option* html =
-      command->add_option("--html", arguments->html, "write one self-contained page to this file");
-  json->excludes(dot)->excludes(html);
-  dot->excludes(html);
-  command->callback([arguments, &status] { status = explain(*arguments); });
+  Command command = line.add("explain", "show the encoders, merges and decoders of each round",
+                             [arguments] { return explain(*arguments); });
+  command.required("FILE", arguments->file,
+                   "a program, the name of a library program, or a study (.toml)");
+  command.flag("--json", arguments->json, "print one JSON object");
+  command.flag("--dot", arguments->dot, "print a graph for Graphviz");
+  command.option("--html", arguments->html, "write one self-contained page to this file");
+  command.exclusive({"--json", "--dot", "--html"});
 }
 
 }  // namespace starfold::cli

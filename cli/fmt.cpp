@@ -1,11 +1,12 @@
 // starfold fmt: one canonical layout.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <memory>
+#include <algorithm>
 
 #include "cli/commands.h"
-#include "cli/load.h"
+#include "cli/output.h"
+#include "starfold/study/files.h"
+#include "starfold/study/study.h"
 #include "starfold/syntax/format.h"
 #include "starfold/syntax/parser.h"
 
@@ -20,11 +21,9 @@ struct Arguments {
 std::string shown_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 int format_file(const std::string& path, bool check) {
-  std::optional<std::string> text = read_text(path);
-  if (!text) return exit_usage;
   SourceMap sources;
   Diagnostics diagnostics;
-  const std::uint32_t file = sources.add(shown_name(path), std::move(*text));
+  const std::uint32_t file = sources.add(shown_name(path), read_text(path, max_source_bytes));
   const ast::File parsed = parse(sources, file, diagnostics);
   if (diagnostics.has_errors()) {
     print_diagnostics(diagnostics, sources);
@@ -33,33 +32,40 @@ int format_file(const std::string& path, bool check) {
   const std::string formatted = format(sources, parsed);
   const bool same = formatted == sources[file].text();
   if (check) {
-    if (!same) fmt::print(stderr, "{}: not in canonical layout\n", shown_name(path));
+    if (!same) complain(fmt::format("{}: not in canonical layout\n", shown_name(path)));
     return same ? exit_done : exit_refused;
   }
   if (path == "-") {
-    fmt::print("{}", formatted);
+    say(formatted);
     return exit_done;
   }
-  return same || replace_text(path, formatted) ? exit_done : exit_usage;
+  if (!same) replace_text(path, formatted);
+  return exit_done;
+}
+
+// One file that cannot be read or written does not keep the others from being laid out.
+int format_files(const Arguments& arguments) {
+  int status = exit_done;
+  for (const std::string& file : arguments.files) {
+    try {
+      status = std::max(status, format_file(file, arguments.check));
+    } catch (const StudyError&) {
+      status = std::max(status, tell(current_trouble(), false));
+    }
+  }
+  return status;
 }
 
 }  // namespace
 
-void add_fmt(CLI::App& app, int& status) {
+void add_fmt(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("fmt", "lay out programs in the one canonical way");
-  command
-      ->add_option("FILE", arguments->files,
-                   "programs to rewrite; - reads standard input and writes standard output")
-      ->required()
-      ->type_name("");
-  command->add_flag("--check", arguments->check,
-                    "rewrite nothing; exit with 1 when a file is laid out differently");
-  command->callback([arguments, &status] {
-    for (const std::string& file : arguments->files) {
-      status = std::max(status, format_file(file, arguments->check));
-    }
-  });
+  Command command = line.add("fmt", "lay out programs in the one canonical way",
+                             [arguments] { return format_files(*arguments); });
+  command.required("FILE", arguments->files,
+                   "programs to rewrite; - reads standard input and writes standard output");
+  command.flag("--check", arguments->check,
+               "rewrite nothing; exit with 1 when a file is laid out differently");
 }
 
 }  // namespace starfold::cli

@@ -1,11 +1,11 @@
 // starfold lib: the ready-made programs and modules that come with Starfold.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands.h"
-#include "cli/load.h"
+#include "cli/output.h"
 #include "starfold/base/embedded_lib.h"
+#include "starfold/study/program.h"
+#include "starfold/study/study.h"
 
 namespace starfold::cli {
 namespace {
@@ -28,29 +28,28 @@ int list() {
     const std::string_view name = program ? file.name.substr(library_programs.size()) : file.name;
     (program ? programs : modules) += fmt::format("  {:<14} {}\n", name, purpose(file.text));
   }
-  fmt::print(
+  say(fmt::format(
       "programs, run as `starfold run NAME --client ...`:\n{}\nmodules, used as `import NAME`:\n{}",
-      programs, modules);
+      programs, modules));
   return exit_done;
 }
 
 int show(const std::string& name) {
   for (const EmbeddedModule& file : embedded_modules()) {
     if (file.name != name && file.name != fmt::format("{}{}", library_programs, name)) continue;
-    fmt::print("{}", file.text);
+    say(file.text);
     return exit_done;
   }
-  fmt::print(stderr, "error: the library has nothing named {}; `starfold lib` lists it\n", name);
-  return exit_usage;
+  throw StudyError(fmt::format("the library has nothing named {}; `starfold lib` lists it", name));
 }
 
 }  // namespace
 
-void add_lib(CLI::App& app, int& status) {
+void add_lib(CommandLine& line) {
   auto name = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("lib", "list the ready-made programs and modules");
-  command->add_option("NAME", *name, "print the source of one of them");
-  command->callback([name, &status] { status = name->empty() ? list() : show(*name); });
+  Command command = line.add("lib", "list the ready-made programs and modules",
+                             [name] { return name->empty() ? list() : show(*name); });
+  command.optional("NAME", *name, "print the source of one of them");
 }
 
 }  // namespace starfold::cli

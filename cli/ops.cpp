@@ -1,14 +1,14 @@
 // starfold ops: all operations with their types, from the table that the checker reads.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "starfold/base/suggest.h"
 #include "starfold/ops/standard.h"
+#include "starfold/study/study.h"
 
 namespace starfold::cli {
 namespace {
@@ -139,27 +139,26 @@ int ops(const Arguments& arguments) {
     std::vector<std::string> names;
     for (const Op* op : selected("")) names.push_back(op->name);
     const std::string suggestion = nearest(arguments.name, names);
-    fmt::print(stderr, "error: there is no operation named {}{}\n", arguments.name,
-               suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion));
-    return exit_usage;
+    throw StudyError(
+        fmt::format("there is no operation named {}{}", arguments.name,
+                    suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
   }
-  fmt::print("{}", arguments.json       ? as_json(rows).dump() + "\n"
-                   : arguments.markdown ? as_markdown(rows)
-                                        : as_text(rows));
+  say(arguments.json       ? as_json(rows).dump() + "\n"
+      : arguments.markdown ? as_markdown(rows)
+                           : as_text(rows));
   return exit_done;
 }
 
 }  // namespace
 
-void add_ops(CLI::App& app, int& status) {
+void add_ops(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
-      app.add_subcommand("ops", "list the operations of the language with their types");
-  command->add_option("NAME", arguments->name, "only the operation of this name")->type_name("");
-  CLI::Option* json = command->add_flag("--json", arguments->json, "print one JSON object");
-  command->add_flag("--markdown", arguments->markdown, "print the page docs/operations.md")
-      ->excludes(json);
-  command->callback([arguments, &status] { status = ops(*arguments); });
+  Command command = line.add("ops", "list the operations of the language with their types",
+                             [arguments] { return ops(*arguments); });
+  command.optional("NAME", arguments->name, "only the operation of this name");
+  command.flag("--json", arguments->json, "print one JSON object");
+  command.flag("--markdown", arguments->markdown, "print the page docs/operations.md");
+  command.exclusive({"--json", "--markdown"});
 }
 
 }  // namespace starfold::cli

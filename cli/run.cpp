@@ -2,21 +2,24 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/load.h"
-#include "cli/request.h"
-#include "cli/results.h"
+#include "cli/output.h"
 #include "starfold/base/error.h"
-#include "starfold/federation/local.h"
+#include "starfold/page/pages.h"
+#include "starfold/study/folder.h"
+#include "starfold/study/options.h"
+#include "starfold/study/results.h"
+#include "starfold/study/run.h"
 
 namespace starfold::cli {
 namespace {
 
-struct Arguments : RunArguments {
+struct Arguments : StudyOptions {
   bool json = false;
   bool reference = false;
 };
@@ -33,40 +36,30 @@ void on_interrupt(int) {
   std::signal(SIGINT, SIG_DFL);
 }
 
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
 // One line on a terminal, rewritten after every round; nothing where no one watches.
 class ProgressLine {
  public:
   explicit ProgressLine(bool show) : show_(show) {}
-  ~ProgressLine() {
-    if (drawn_) fmt::print(stderr, "\r\033[K");
-  }
-  void say(const char* what) {
+  ~ProgressLine() { clear(); }
+  void say(std::string_view what) {
     if (!show_) return;
     drawn_ = true;
-    fmt::print(stderr, "\r\033[K{}", what);
+    complain(fmt::format("\r\033[K{}", what));
     std::fflush(stderr);
+  }
+  void clear() {
+    if (drawn_) complain("\r\033[K");
+    drawn_ = false;
   }
   void operator()(const Progress& progress) {
     if (!show_ || progress.seconds - last_ < 0.05) return;
     last_ = progress.seconds;
-    drawn_ = true;
     std::string line = fmt::format("round {}", progress.rounds);
     for (const auto& [name, values] : progress.results->traces) {
       if (!values.empty()) line += fmt::format("  {} {:.6g}", name, values.back());
     }
-    fmt::print(stderr, "\r\033[K{}  {:.3g} s/round  {:.1f} s", line, progress.round_seconds,
-               progress.seconds);
-    std::fflush(stderr);
+    say(fmt::format("{}  {:.3g} s/round  {:.1f} s", line, progress.round_seconds,
+                    progress.seconds));
   }
 
  private:
@@ -75,121 +68,103 @@ class ProgressLine {
   double last_ = -1;
 };
 
-RunReport run_reference(const CompiledProgram& program, std::vector<Pack>& packs,
-                        const Settings& settings) {
-  RunReport report;
-  std::vector<Client> clients;
-  for (Pack& pack : packs) {
-    for (const PackedClient& client : pack.clients)
-      report.clients.push_back({client.name, client.records, 0, 0});
-    clients.push_back(std::move(pack.records));
+// Lets signals that would end the process wait while a folder is written, so that nothing half stays behind.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    for (std::size_t i = 0; i < waiting.size(); ++i) before_[i] = std::signal(waiting[i], note);
   }
-  const Stopwatch watch;
-  report.results = evaluate_reference(program.compilation.program, clients, settings);
-  report.seconds = watch.seconds();
-  return report;
+  ~SignalsWait() {
+    for (std::size_t i = 0; i < waiting.size(); ++i) std::signal(waiting[i], before_[i]);
+    if (const int signal = noted.exchange(0); signal != 0) std::raise(signal);
+  }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+
+ private:
+  static constexpr std::array waiting = {SIGINT, SIGTERM, SIGHUP};
+  static inline std::atomic<int> noted = 0;
+  static void note(int signal) { noted = signal; }
+  std::array<void (*)(int), waiting.size()> before_{};
+};
+
+void check_folder(const Study& study, const CompiledProgram& program) {
+  const SignalsWait wait;
+  check_results_folder(study, program);
 }
 
-RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const Study& study,
-                    const Arguments& arguments) {
-  const ir::Program& typed = program->compilation.program;
-  const Settings settings = study_settings(study, typed);
-  std::map<std::string, std::vector<std::string>> columns;
-  auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
-  line->say("reading data");
-  const Stopwatch loading;
-  std::vector<Pack> packs = study.simulation.empty()
-                                ? pack_clients(typed, load_clients(study, typed, columns))
-                                : simulate_clients(study, typed, settings);
-  const double load_seconds = loading.seconds();
-  if (arguments.reference) {
-    RunReport report = run_reference(*program, packs, settings);
-    report.columns = std::move(columns);
-    report.times.load = load_seconds;
-    return report;
-  }
-  std::signal(SIGINT, on_interrupt);
-  RunOptions options;
-  options.threads = study.threads;
-  options.stop = &stop_requested;
-  options.watch = [line](const Progress& progress) { (*line)(progress); };
-  RunReport report = run_packs(program, std::move(packs), settings, options);
-  report.columns = std::move(columns);
-  report.times.load = load_seconds;
-  return report;
+void write_folder(const StudyRun& run) {
+  const SignalsWait wait;
+  write_results(run);
 }
 
 int run(const Arguments& arguments) {
   std::shared_ptr<const CompiledProgram> program;
   try {
-    const Study study = make_study(arguments);
-    const Stopwatch compiling;
+    const auto start = std::chrono::steady_clock::now();
+    Study study = make_study(arguments);
     program = load_program(study.program, arguments.json);
-    const double compile_seconds = compiling.seconds();
-    if (!program) return exit_usage;
+    const std::chrono::duration<double> compiling = std::chrono::steady_clock::now() - start;
     if (!program->plan) return exit_refused;
-    check_study(study, program->compilation.program);
-    if (!study.out.empty()) check_results_folder(study.out);
-    RunReport report = run_study(program, study, arguments);
-    report.times.compile = compile_seconds;
-    const std::string text =
-        arguments.json
-            ? report_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-                  "\n"
-            : report_text(report, *program);
+    if (!study.out.empty()) check_folder(study, *program);
+    auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
+    line->say("reading data");
+    if (!arguments.reference) std::signal(SIGINT, on_interrupt);
+    RunControl control;
+    control.reference = arguments.reference;
+    control.stop = &stop_requested;
+    control.watch = [line](const Progress& progress) { (*line)(progress); };
+    StudyRun run = run_study(std::move(study), program, control);
+    run.report.times.compile = compiling.count();
+    line->clear();
+    const std::string text = arguments.json ? run_json(run) : report_text(run.report, *program);
     try {
-      if (!study.out.empty()) write_results(study.out, report, *program, study);
+      if (!run.study.out.empty()) write_folder(run);
     } catch (const RunError&) {
-      if (!arguments.json) fmt::print("{}", text);  // what was computed is not lost
+      if (!arguments.json) say(text);  // what was computed is not lost
       throw;
     }
-    fmt::print("{}", text);
+    say(text);
     return exit_done;
-  } catch (const StudyError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return exit_usage;
-  } catch (const RunError& error) {
-    print_run_error(error, program ? program->compilation.sources : SourceMap(), arguments.json);
-    return exit_failed;
+  } catch (...) {
+    return tell(current_trouble(), arguments.json,
+                program ? &program->compilation.sources : nullptr);
   }
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, int& status) {
+void add_run(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
-      app.add_subcommand("run", "run a program over local client files, or a study file");
-  command
-      ->add_option(
-          "FILE", arguments->file,
-          "a program, the name of a library program (see `starfold lib`), or a study (.toml)")
-      ->required();
-  command->add_option("--client", arguments->clients,
-                      "NAME=PATH: a client and its data (.csv, .parquet, .jsonl, .duckdb, .sqlite, "
-                      ".npz, .npy, ...); repeat for each");
-  command->add_option(
-      "--simulate", arguments->simulate,
-      "clients=1000000,records=poisson(20): made-up clients instead; y=bernoulli(0.3) "
-      "says what an input holds, normal(0,1) otherwise; seed=7");
-  command->add_option("--missing", arguments->missing,
-                      "records with a missing value: error (the default), drop, or nan");
-  command->add_option(
-      "--bind", arguments->bindings,
-      "x=age,bmi: the columns of an input; 'x=*': every column not bound elsewhere");
-  command->add_option("--set", arguments->settings,
-                      "ridge=0.1: a shared input or size; a number, a JSON array, or @file.npy");
-  command->add_option("--out", arguments->out,
-                      "a folder for outputs.json, one .npy per output, run.json and report.html");
-  command->add_option("--memory", arguments->memory,
-                      "512MB: how much of the records to keep in memory; larger tables are read "
-                      "again in every round");
-  command->add_option("--threads", arguments->threads, "how many threads to use (default: all)")
-      ->check(CLI::Range(1, 1024));
-  command->add_flag("--json", arguments->json, "print one JSON object");
-  command->add_flag("--reference", arguments->reference,
-                    "evaluate on the pooled records instead (the definition; slow)");
-  command->callback([arguments, &status] { status = run(*arguments); });
+  Command command = line.add("run", "run a program over local client files, or a study file",
+                             [arguments] { return run(*arguments); });
+  command.required(
+      "FILE", arguments->file,
+      "a program, the name of a library program (see `starfold lib`), or a study (.toml)");
+  command.option("--client", arguments->clients,
+                 "NAME=PATH: a client and its data (.csv, .parquet, .jsonl, .duckdb, .sqlite, "
+                 ".npz, .npy, ...); repeat for each");
+  command.option("--simulate", arguments->simulate,
+                 "clients=1000000,records=poisson(20): made-up clients instead; y=bernoulli(0.3) "
+                 "says what an input holds, normal(0,1) otherwise; seed=7");
+  command.option("--missing", arguments->missing,
+                 "records with a missing value: error (the default), drop, or nan");
+  command.option("--bind", arguments->bindings,
+                 "x=age,bmi: the columns of an input; 'x=*': every column not bound elsewhere");
+  command.option("--set", arguments->settings,
+                 "ridge=0.1: a shared input or size; a number, a JSON array, or @file.npy");
+  command.option("--out", arguments->out,
+                 "a folder for outputs.json, one .npy per output, run.json and report.html");
+  command.flag("--client-details", arguments->client_details,
+               "with --out: also how many records each client has, and in which file");
+  command.option("--memory", arguments->memory,
+                 "512MB: how much of the records to keep in memory; larger tables are read "
+                 "again in every round");
+  command.option("--threads", arguments->threads, 1, 1024,
+                 "how many threads to use (default: all)");
+  command.flag("--json", arguments->json, "print one JSON object");
+  command.flag("--reference", arguments->reference,
+               "evaluate on the pooled records instead (the definition; slow)");
 }
 
 }  // namespace starfold::cli

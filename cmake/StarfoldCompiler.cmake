@@ -25,7 +25,25 @@ endif()
 file(RELATIVE_PATH source_from_build ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR}/)  # ccache makes paths relative
 add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=${source_from_build}=)
 find_program(CCACHE ccache)
-if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+
+# Where there is no compiler cache, headers that most files include are compiled once instead: that saves a third of a build
+# from nothing. Not both: precompiled headers differ from folder to folder, and would keep copies from sharing a cache.
+if(CCACHE)
+  set(precompile OFF)
+else()
+  set(precompile ON)
+endif()
+option(STARFOLD_PRECOMPILE "Precompile common headers instead of using a compiler cache" ${precompile})
+if(CCACHE AND NOT STARFOLD_PRECOMPILE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()
+
+# Further headers may follow the target.
+function(starfold_precompile target)
+  if(STARFOLD_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE
+      <algorithm> <cmath> <cstdint> <functional> <map> <memory> <optional> <set> <string> <string_view> <variant> <vector>
+      <fmt/format.h> <fmt/ranges.h> ${ARGN})
+  endif()
+endfunction()

@@ -18,3 +18,9 @@
 #include "starfold/plan/explain.h"            // what leaves each client, as text, JSON, graph
 #include "starfold/plan/plan.h"               // Plan: rounds of encode, merge, decode
 #include "starfold/runtime/reference.h"       // evaluate_reference: the definition
+#include "starfold/study/folder.h"            // write_results: the folder of a run
+#include "starfold/study/options.h"           // make_study: a study from a file and options
+#include "starfold/study/program.h"           // open_program: a file, or a ready-made program
+#include "starfold/study/results.h"           // a run as JSON
+#include "starfold/study/run.h"               // run_study: a study over its clients' files
+#include "starfold/study/trouble.h"           // what went wrong, as a value

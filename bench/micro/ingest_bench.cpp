@@ -93,7 +93,7 @@ void BM_Stream(benchmark::State& state, const std::string& kind) {
   const int threads = static_cast<int>(state.range(0));
   Tables tables({threads, 0});
   std::int64_t room = 0;
-  const auto table = load_table(load_of(tables, kind, threads), room);
+  const auto table = load_table(load_of(tables, kind, threads), room).table;
   constexpr std::size_t block = RecordTable::kept_records;
   const std::size_t blocks = (static_cast<std::size_t>(table->records()) + block - 1) / block;
   const std::size_t parts = table->seekable() ? static_cast<std::size_t>(threads) : 1;

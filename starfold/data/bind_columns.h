@@ -40,10 +40,15 @@ struct LoadOptions {
   int threads = 1;
 };
 
+struct LoadedClient {
+  Client client;
+  std::int64_t dropped = 0;  // records left out because a value is missing
+};
+
 // Reads a client's records: arrays, or a table that is kept in memory when it takes no more than `room`
 // bytes (which it then takes from `room`), and read again in every round otherwise. RunError names client,
 // input, columns and counts, never a value.
-Client load_client(const ir::Program& program, const DataSource& source, const ColumnPlan& plan,
-                   const LoadOptions& options, std::int64_t& room);
+LoadedClient load_client(const ir::Program& program, const DataSource& source,
+                         const ColumnPlan& plan, const LoadOptions& options, std::int64_t& room);
 
 }  // namespace starfold

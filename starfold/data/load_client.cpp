@@ -112,7 +112,8 @@ Tensor keep_records(const Tensor& array, std::size_t axis, const std::vector<cha
 }
 
 // In arrays nan is a number like others; only who asks to drop missing values loses records that have one.
-void drop_nan(const ir::Program& program, Client& client) {
+// How many records that were.
+std::int64_t drop_nan(const ir::Program& program, Client& client) {
   std::map<std::string, std::vector<char>> dropped;  // by record set
   for (const auto& [set, count] : record_counts(program, client))
     dropped[set].resize(static_cast<std::size_t>(count), 0);
@@ -134,25 +135,30 @@ void drop_nan(const ir::Program& program, Client& client) {
     array->second =
         keep_records(array->second, *input.type.record_axis(), dropped.at(input.type.record_set()));
   }
+  std::int64_t total = 0;
+  for (const auto& [set, marks] : dropped) total += std::count(marks.begin(), marks.end(), 1);
+  return total;
 }
 
 }  // namespace
 
-Client load_client(const ir::Program& program, const DataSource& source, const ColumnPlan& plan,
-                   const LoadOptions& options, std::int64_t& room) {
+LoadedClient load_client(const ir::Program& program, const DataSource& source,
+                         const ColumnPlan& plan, const LoadOptions& options, std::int64_t& room) {
   try {
+    LoadedClient loaded;
     if (!source.table) {
-      Client client = load_arrays(program, source, plan);
-      if (options.missing == Missing::drop) drop_nan(program, client);
-      return client;
+      loaded.client = load_arrays(program, source, plan);
+      if (options.missing == Missing::drop) loaded.dropped = drop_nan(program, loaded.client);
+      return loaded;
     }
-    Client client;
-    client.name = source.client;
-    if (plan.empty()) return client;
-    client.table = load_table({source.client, source.table, use_of(*source.table, plan),
-                               options.missing, options.threads},
-                              room);
-    return client;
+    loaded.client.name = source.client;
+    if (plan.empty()) return loaded;
+    LoadedRecords records = load_table({source.client, source.table, use_of(*source.table, plan),
+                                        options.missing, options.threads},
+                                       room);
+    loaded.client.table = std::move(records.table);
+    loaded.dropped = records.dropped;
+    return loaded;
   } catch (const RunError& error) {
     throw RunError(fmt::format("client {}: {}", source.client, error.what()));
   }

@@ -138,6 +138,8 @@ class LoadedTable : public RecordTable {
                                      std::size_t stride) const override;
 
   const std::string& client() const { return load_.client; }
+  // Where records are dropped the whole table is read when it is loaded, so that their number is known.
+  std::int64_t dropped() const { return dropped_; }
   // Throws when there are flaws that may not be there, with all of them.
   void check(const Flaws& found) const {
     if (!has_flaws(found, load_.missing)) return;
@@ -179,6 +181,7 @@ class LoadedTable : public RecordTable {
       records_ += static_cast<std::int64_t>(count);
     }
     check_flaws(blocks.flaws(), *load_.table, load_.use.uses, load_.missing);
+    dropped_ = blocks.flaws().dropped;
   }
 
   // Reads and keeps it when there is room. What is read in every round anyway is not read here: who
@@ -240,6 +243,7 @@ class LoadedTable : public RecordTable {
   std::vector<std::size_t> order_;  // for each column of a block, which of the reader's it is
   BlockStore store_;
   bool keep_ = true;
+  std::int64_t dropped_ = 0;
 };
 
 // Says who it was when reading fails in the middle of a run, finds flaws, and sees when the table is not
@@ -284,8 +288,10 @@ std::unique_ptr<RecordCursor> LoadedTable::read(std::int64_t first, std::size_t 
 
 }  // namespace
 
-std::shared_ptr<const RecordTable> load_table(const TableLoad& load, std::int64_t& room) {
-  return std::make_shared<LoadedTable>(load, room);
+LoadedRecords load_table(const TableLoad& load, std::int64_t& room) {
+  auto table = std::make_shared<const LoadedTable>(load, room);
+  const std::int64_t dropped = table->dropped();
+  return {std::move(table), dropped};
 }
 
 }  // namespace starfold

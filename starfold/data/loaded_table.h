@@ -26,8 +26,13 @@ struct TableLoad {
   int threads = 1;
 };
 
+struct LoadedRecords {
+  std::shared_ptr<const RecordTable> table;
+  std::int64_t dropped = 0;  // records left out because a value is missing
+};
+
 // A table ready for rounds: kept when it takes no more than `room` bytes, which are taken from `room`. Flaws
 // are found while it is read: here, or in the first round when it is not kept and knows its length. RunError without the client's name.
-std::shared_ptr<const RecordTable> load_table(const TableLoad& load, std::int64_t& room);
+LoadedRecords load_table(const TableLoad& load, std::int64_t& room);
 
 }  // namespace starfold

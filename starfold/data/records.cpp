@@ -63,6 +63,7 @@ void RecordReader::clean() {
   }
   records_ = count;
   if (!dropped_.empty()) drop_marked(count);
+  flaws_.dropped += static_cast<std::int64_t>(count - records_);
 }
 
 // A column's numbers with nan where none is.
@@ -111,6 +112,7 @@ std::vector<double>& RecordReader::buffer(std::size_t size) {
 }
 
 void Flaws::add(const Flaws& other) {
+  dropped += other.dropped;
   for (std::size_t u = 0; u < missing.size(); ++u) {
     missing[u] += other.missing[u];
     unseen[u] += other.unseen[u];

@@ -15,6 +15,7 @@ namespace starfold {
 struct Flaws {
   std::vector<std::int64_t> missing;
   std::vector<std::int64_t> unseen;
+  std::int64_t dropped = 0;  // records left out because of them
 
   explicit Flaws(std::size_t uses = 0) : missing(uses), unseen(uses) {}
   void add(const Flaws& other);

@@ -35,6 +35,7 @@ struct ClientReport {
   std::int64_t records = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
+  std::int64_t dropped = 0;  // records left out for a missing value; known to who loads them
 };
 
 // Where the time of a run went, in seconds.
@@ -54,7 +55,8 @@ struct RunReport {
   SizeValues sizes;                      // what the data and the settings made of the sizes
   std::vector<std::int64_t> round_runs;  // by round of the plan: how often it ran
   std::map<std::string, std::vector<std::string>>
-      columns;  // names by input, where the caller knows them
+      columns;                 // names by input, where the caller knows them
+  bool client_details = true;  // whether a page may say how many records each client has
 };
 
 // Runs a program without errors over clients. RunError when data, numerics or a client stop it.

@@ -4,6 +4,7 @@
 #include "starfold/page/listing.h"
 #include "starfold/page/pages.h"
 #include "starfold/page/picture.h"
+#include "starfold/page/study_section.h"
 #include "starfold/page/words.h"
 #include "starfold/plan/explain.h"
 
@@ -185,7 +186,8 @@ std::string stays(const Plan& plan, const SourceMap& sources) {
 
 }  // namespace
 
-std::string explain_html(const Plan& given, const SourceMap& sources, const std::string& title) {
+std::string explain_html(const Plan& given, const SourceMap& sources, const std::string& title,
+                         const StudyFacts* study) {
   const Plan plan = readable(given);
   const std::vector<Place> places = places_of(plan);
   Document document;
@@ -193,6 +195,8 @@ std::string explain_html(const Plan& given, const SourceMap& sources, const std:
   document.title = title;
   document.lead = lead(plan);
   document.sections.push_back({"short", "In short", in_short(plan, places)});
+  if (study != nullptr)
+    document.sections.push_back({"study", "This study", study_section(plan, *study)});
   document.sections.push_back({"rounds", "How it runs", rounds_picture(plan)});
   document.sections.push_back({"leaves", "What leaves each client", leaves(plan, sources, places)});
   document.sections.push_back({"stays", "What never leaves", stays(plan, sources)});

@@ -109,6 +109,11 @@ std::string line_html(std::string_view line, std::size_t begin, const std::vecto
   return open >= 0 ? html + "</mark>" : html;
 }
 
+// A file by its name: where it lies on some machine is nobody's business. The library keeps its place.
+std::string shown_name(const std::string& path) {
+  return path.starts_with("lib/") ? path : path.substr(path.find_last_of('/') + 1);
+}
+
 std::string file_html(const SourceMap& sources, std::uint32_t file,
                       const std::vector<Fold>& folds) {
   const Source& source = sources[file];
@@ -116,7 +121,7 @@ std::string file_html(const SourceMap& sources, std::uint32_t file,
   std::string html = fmt::format(
       "<div class=\"scroll listing\" role=\"region\" tabindex=\"0\" "
       "aria-label=\"{}\"><table><tbody>\n",
-      escape(source.name()));
+      escape(shown_name(source.name())));
   const std::uint32_t lines = source.line_count();
   for (std::uint32_t number = 1; number <= lines; ++number) {
     const std::string_view line = source.line(number);
@@ -146,7 +151,7 @@ std::string listing(const Plan& plan, const SourceMap& sources) {
   std::string html = file_html(sources, 0, folds);
   for (std::uint32_t file = 1; file < sources.size(); ++file) {
     html += fmt::format("<details class=\"module\"><summary>Module {}</summary>{}</details>\n",
-                        code(sources[file].name()), file_html(sources, file, folds));
+                        code(shown_name(sources[file].name())), file_html(sources, file, folds));
   }
   return html;
 }

@@ -10,8 +10,25 @@
 
 namespace starfold {
 
-// The page of `explain --html`: for someone who must decide whether a program may run.
-std::string explain_html(const Plan& plan, const SourceMap& sources, const std::string& title);
+// What a study says of its data before anything runs.
+struct StudyFacts {
+  struct Client {
+    std::string name;
+    std::string data;   // the name of a file; may be empty
+    std::string query;  // may be empty
+  };
+  std::string file;  // the study's own name
+  std::vector<Client> clients;
+  std::string simulation;  // instead of clients
+  std::map<std::string, std::vector<std::string>>
+      columns;  // by input; without one that takes an array
+  SizeValues sizes;
+  std::string missing;  // what happens to records with a missing value: "error", "drop", "nan"
+};
+
+// The page of `explain --html`: for someone who must decide whether a program may run, or a study.
+std::string explain_html(const Plan& plan, const SourceMap& sources, const std::string& title,
+                         const StudyFacts* study = nullptr);
 
 // The report of a run: its results, how it converged, and what each client sent.
 std::string report_html(const RunReport& report, const CompiledProgram& program);

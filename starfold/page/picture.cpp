@@ -33,14 +33,17 @@ std::vector<Card> cards(const PictureFacts& facts) {
   }
   std::vector<Card> all;
   for (const PictureClient& client : facts.clients) {
+    if (!client.records) {
+      all.push_back({escape(client.name), "", 5});
+      continue;
+    }
+    const std::int64_t records = *client.records;
     const int rows =
-        client.records == 0
-            ? 0
-            : std::clamp(static_cast<int>(std::lround(1.5 * std::log10(client.records))), 1, 7);
-    all.push_back(
-        {escape(client.name),
-         fmt::format("{} {}", grouped(client.records), client.records == 1 ? "record" : "records"),
-         rows});
+        records == 0 ? 0
+                     : std::clamp(static_cast<int>(std::lround(1.5 * std::log10(records))), 1, 7);
+    all.push_back({escape(client.name),
+                   fmt::format("{} {}", grouped(records), records == 1 ? "record" : "records"),
+                   rows});
   }
   constexpr std::size_t most = 4;
   if (all.size() <= most) return all;

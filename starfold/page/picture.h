@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace starfold::page {
 
 struct PictureClient {
   std::string name;
-  std::int64_t records = 0;
+  std::optional<std::int64_t> records;  // where that may be shown
 };
 
 // What is known after a run; before it, the picture shows clients 1, 2, ..., m and symbolic sizes.

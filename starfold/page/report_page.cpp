@@ -32,6 +32,15 @@ std::int64_t all_records(const RunReport& report) {
   return records;
 }
 
+// Records that a missing value kept out.
+std::string dropped_sentence(const RunReport& report) {
+  std::int64_t dropped = 0;
+  for (const ClientReport& client : report.clients) dropped += client.dropped;
+  if (dropped == 0) return "";
+  return fmt::format("{} with a missing value {} left out. ", plural(dropped, "record", "records"),
+                     dropped == 1 ? "was" : "were");
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 10'000) return grouped(static_cast<std::int64_t>(bytes)) + " bytes";
   if (bytes < 10'000'000) return fmt::format("{:.3g} kB", static_cast<double>(bytes) / 1e3);
@@ -42,7 +51,8 @@ std::string lead(const RunReport& report, const Plan& plan) {
   std::string text =
       fmt::format("<p class=\"lead\">{} with {} took part. ",
                   plural(static_cast<std::int64_t>(report.clients.size()), "client", "clients"),
-                  plural(all_records(report), "record", "records"));
+                  plural(all_records(report), "record", "records")) +
+      dropped_sentence(report);
   if (!federated(report, plan))
     return text +
            "The program was evaluated on the pooled records, for comparison: nothing was sent and "
@@ -120,9 +130,10 @@ std::string clients_table(const RunReport& report, bool federated) {
   std::vector<std::vector<Cell>> rows;
   for (std::size_t i = 0; i < std::min(most, report.clients.size()); ++i) {
     const ClientReport& client = report.clients[i];
-    std::vector<Cell> row = {
-        {escape(client.name)},
-        {measured(static_cast<double>(client.records), records, grouped(client.records)), true}};
+    std::vector<Cell> row = {{escape(client.name)}};
+    if (report.client_details)
+      row.push_back(
+          {measured(static_cast<double>(client.records), records, grouped(client.records)), true});
     if (federated) {
       row.push_back({measured(static_cast<double>(client.bytes_sent), sent,
                               grouped(static_cast<std::int64_t>(client.bytes_sent))),
@@ -131,7 +142,8 @@ std::string clients_table(const RunReport& report, bool federated) {
     }
     rows.push_back(std::move(row));
   }
-  std::vector<Cell> head = {{"Client"}, {"Records", true}};
+  std::vector<Cell> head = {{"Client"}};
+  if (report.client_details) head.push_back({"Records", true});
   if (federated) head.insert(head.end(), {{"Bytes sent", true}, {"Bytes received", true}});
   std::string html = table("Clients", head, rows);
   if (report.clients.size() > most)
@@ -183,7 +195,8 @@ std::string sent(const RunReport& report, const Plan& plan, const SourceMap& sou
 PictureFacts facts_of(const RunReport& report) {
   PictureFacts facts;
   for (const ClientReport& client : report.clients)
-    facts.clients.push_back({client.name, client.records});
+    facts.clients.push_back(
+        {client.name, report.client_details ? std::optional(client.records) : std::nullopt});
   facts.sizes = report.sizes;
   facts.runs = report.round_runs;
   if (report.rounds > 0) facts.iterations = report.results.iterations;

@@ -170,9 +170,12 @@ std::string traces_text(const Results& results) {
 }
 
 std::string clients_text(const RunReport& report) {
+  if (report.clients.empty()) return "";
   Column names{"client", {}, false};
   std::vector<Column> columns = {
       {"records", {}, true}, {"bytes sent", {}, true}, {"received", {}, true}};
+  Column dropped{"dropped", {}, true};
+  bool any_dropped = false;
   const std::size_t rows = std::min(report.clients.size(), most_clients);
   for (std::size_t i = 0; i < rows; ++i) {
     const ClientReport& client = report.clients[i];
@@ -180,7 +183,10 @@ std::string clients_text(const RunReport& report) {
     columns[0].cells.push_back(std::to_string(client.records));
     columns[1].cells.push_back(std::to_string(client.bytes_sent));
     columns[2].cells.push_back(std::to_string(client.bytes_received));
+    dropped.cells.push_back(std::to_string(client.dropped));
+    any_dropped = any_dropped || client.dropped > 0;
   }
+  if (any_dropped) columns.insert(columns.begin() + 1, std::move(dropped));
   return table_text(names, columns) + left_out(rows, report.clients.size(), "clients");
 }
 

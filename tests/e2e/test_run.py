@@ -146,6 +146,8 @@ def test_bad_files(starfold, program, tmp_path):
 def test_usage(starfold, federation, program):
     path = program(MEAN)
     fails(starfold("run", path), "no client", code=2)
+    fails(starfold("run", "logistics"), "no file logistics", "did you mean logistic?", code=2)
+    fails(starfold("run", "zzz"), "no ready-made program", "correlation", "summary", code=2)
     clients = federation({"a": {"x": np.ones((1, 1))}})
     fails(starfold("run", path, *clients, *clients), "two clients are named a", code=2)
     fails(starfold("run", path, "--client", "nonsense"), "NAME=VALUE", code=2)
@@ -154,6 +156,44 @@ def test_usage(starfold, federation, program):
     wrong = starfold("run", program("output x\n"), "--json", *clients)
     assert wrong.code == 1
     assert json.loads(wrong.out)["ok"] is False
+
+
+def test_wrong_usage_is_json_too(starfold, federation, program, tmp_path):
+    clients = federation({"a": {"x": np.ones((1, 1))}})
+    for words in (["run", program(MEAN), "--json"], ["run", tmp_path / "none.fold", "--json", *clients], ["run", "--json"],
+                  ["run", program(MEAN), *clients, "--json", "--set", "m"], ["run", tmp_path / "none.toml", "--json"],
+                  ["run", program(MEAN), *clients, "--json", "--nonsense"], ["check", tmp_path / "none.fold", "--json"],
+                  ["explain", "none", "--json"], ["ops", "nonsense", "--json"], ["check", "--json", "a", "b"], ["--json"]):
+        result = starfold(*words)
+        told = json.loads(result.out)
+        assert result.code == 2 and told["ok"] is False and told["error"] and told["error"] in result.err, (words, result.err)
+
+
+def test_a_program_without_records_needs_no_client(starfold, program):
+    path = program("input k : [] = 2\nstate s = 1\nrepeat 3 {\n  s <- s * k\n}\noutput s\n")
+    for words in ([], ["--reference"]):
+        report = starfold("run", path, "--json", *words).json()
+        assert report["outputs"]["s"]["data"] == [8] and report["clients"] == [] and report["rounds"] == 0
+    result = starfold("run", path, "--set", "k=3")
+    assert result.code == 0 and "s  27" in result.out and "client" not in result.out
+
+
+def test_closed_streams(program, federation, tmp_path):
+    """No abort, and what is printed goes into no file that happens to be opened."""
+    clients = federation({"a": {"x": np.ones((3, 2))}})
+    before = (tmp_path / "a.npz").read_bytes()
+
+    def run(closed, *words):
+        close = lambda: [os.close(number) for number in closed]
+        return subprocess.run([COMMAND, *map(str, words)], preexec_fn=close, timeout=60, stderr=subprocess.PIPE if 2 not in closed else None,
+                              stdout=subprocess.PIPE if 1 not in closed else None)
+
+    for words, code in ((["run", program(MEAN), *clients], 3), (["run", "none"], 2), (["check", program(MEAN)], 3), (["--version"], 3)):
+        for closed in ((0, 1, 2), (1, 2), (1, )):
+            assert run(closed, *words).returncode == code, (words, closed)
+    assert b"cannot be written" in run((1, ), "run", program(MEAN), *clients).stderr
+    assert run((2, ), "run", "none").returncode == 2
+    assert (tmp_path / "a.npz").read_bytes() == before
 
 
 def test_run_errors_are_json_too(starfold, federation, program):
@@ -225,14 +265,14 @@ def test_run_json_says_what_ran(starfold, tmp_path):
     folder.mkdir()
     (folder / "p.fold").write_text("import helpers\nsize k = 2\ninput x : [*, p]\ninput w : [] = 1\noutput m = helpers.twice(mean[*](x)) * w * k\n")
     (folder / "helpers.fold").write_text("fn twice(v : [n]) = 2 * v\n")
-    (folder / "a.csv").write_text("age,bmi\n1,7319\n3,7319\n")
+    (folder / "a.csv").write_text("age,bmi\n1,7319\n3,7319\n,7319\n")
     (folder / "study.toml").write_text('program = "p.fold"\n[inputs]\nx = ["age", "bmi"]\nw = 0.5\n[sizes]\nk = 3\n'
                                        '[[client]]\nname = "a"\ndata = "a.csv"\n[[client]]\nname = "b"\n'
-                                       'query = "select * from \'a.csv\' where bmi = 7319"\n[options]\nmissing = "drop"\n')
+                                       'query = "select * from \'a.csv\' where bmi = 7319"\n[options]\nmissing = "drop"\nclient_details = true\n')
     result = starfold("run", folder / "study.toml", "--out", tmp_path / "out", "--memory", "1GB", cwd="/")
     assert result.code == 0, result.err
-    text = (tmp_path / "out/run.json").read_text()
-    run = json.loads(text)
+    run = json.loads((tmp_path / "out/run.json").read_text())
+    text = json.dumps({key: value for key, value in run.items() if key not in ("files", "seal")})
     sha = lambda data: hashlib.sha256(data).hexdigest()
     assert (run["program"], run["study"]) == ("p.fold", "study.toml")
     assert run["program_sha256"] == sha((folder / "p.fold").read_bytes())
@@ -241,8 +281,9 @@ def test_run_json_says_what_ran(starfold, tmp_path):
     assert run["versions"]["starfold"] in starfold("--version").out and run["versions"]["duckdb"].startswith("v1.")
     assert run["sizes"] == {"k": 3, "p": 2} and run["columns"] == {"x": ["age", "bmi"]}
     assert {name: value["data"] for name, value in run["settings"].items()} == {"w": [0.5], "k": [3]}
-    assert run["options"] == {"missing": "drop", "memory": 10**9}
-    assert [(c["name"], c["records"]) for c in run["clients"]] == [("a", 2), ("b", 2)]
+    assert run["options"] == {"missing": "drop", "memory": 10**9, "client_details": True}
+    assert [(c["name"], c["records"], c["dropped"]) for c in run["clients"]] == [("a", 2, 1), ("b", 2, 1)]
+    assert run["records"] == {"used": 4, "dropped": 2}
     assert run["clients"][0]["data"] == {"file": "a.csv", "bytes": (folder / "a.csv").stat().st_size}
     assert list(run["clients"][1]["data"]) == ["query_sha256"]
     assert run["rounds"] == 1 and set(run["times"]) == {"compile", "load", "clients", "server"} and min(run["times"].values()) >= 0
@@ -300,21 +341,6 @@ def test_progress_only_on_a_terminal(starfold, federation, program):
     seen = os.read(master, 1 << 16)
     assert b"reading data" in seen and b"round " in seen and b" s/round" in seen
     os.close(master)
-
-
-def test_results_replace_results_and_nothing_else(starfold, federation, tmp_path):
-    program = tmp_path / "sum.fold"
-    program.write_text("input x : [*]\noutput s = sum[*](x)\n")
-    clients = federation({"a": {"x": np.ones(3)}})
-    out = tmp_path / "out"
-    assert starfold("run", program, *clients, "--out", out).code == 0
-    assert starfold("run", program, *clients, "--out", ".", cwd=out).code == 0
-    assert sorted(path.name for path in out.iterdir()) == ["outputs.json", "report.html", "run.json", "s.npy"]
-    (out / "notes.txt").write_text("mine")
-    refused = starfold("run", program, *clients, "--out", out)
-    assert refused.code == 3 and "choose another folder" in refused.err
-    assert (out / "notes.txt").read_text() == "mine" and (out / "run.json").exists()
-    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
 
 
 def test_a_name_that_is_no_text(starfold, federation, tmp_path):

@@ -107,7 +107,7 @@ def test_many_small_clients_with_data(starfold, program, tmp_path):
 def test_clients_keep_their_order(starfold, program, federation, tmp_path):
     sizes = [3] * 10 + [40_000] + [5] * 10
     clients = federation({f"c{i}": {"x": np.ones((n, 2)), "y": np.zeros(n)} for i, n in enumerate(sizes)})
-    run = starfold("run", program, *clients, "--out", tmp_path / "out", "--json")
+    run = starfold("run", program, *clients, "--out", tmp_path / "out", "--json", "--client-details")
     assert [client["records"] for client in run.json()["clients"]] == sizes
     written = json.loads((tmp_path / "out" / "run.json").read_text())["clients"]
     assert [client["name"] for client in written] == [f"c{i}" for i in range(len(sizes))]

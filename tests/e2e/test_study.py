@@ -218,7 +218,8 @@ def test_mistakes(study, text, line, words):
     assert result.code == 2, (result.code, result.out, result.err)
     for word in [f"study.toml:{line}: ", *words]:
         assert word in result.err, (word, result.err)
-    assert result.out == ""
+    told = result.json()
+    assert told["ok"] is False and f"study.toml:{line}: " in told["error"]
 
 
 def test_more_mistakes(study, starfold, tmp_path):
@@ -231,6 +232,78 @@ def test_more_mistakes(study, starfold, tmp_path):
     assert result.code == 3 and "none.npy" in result.err
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe\x00")
     assert starfold("run", tmp_path / "bad.toml").code == 2
+
+
+# ---- check and explain of a study
+
+LOOP = ("input x : [*, p]\ninput y : [*]\nstate b : [p] = zeros(p)\nrepeat 4 {\n  b <- b + x' @ (y - x @ b) / 1000\n}\noutput b\noutput v = var[*](x)\n")
+
+
+@pytest.fixture
+def described(starfold, study, tmp_path):
+    """Writes a study over a loop and describes it with a command."""
+    (tmp_path / "loop.fold").write_text(LOOP)
+
+    def run(*words, text='[inputs]\nx = ["sex", "age"]\n[categorical.sex]\nlevels = ["f", "m", "x"]\n[options]\nmissing = "drop"',
+            clients=query("select * from data where age > 1", 'data = "bergen.csv"\n')):
+        (tmp_path / "study.toml").write_text('program = "loop.fold"\n' + text + "\n" + clients)
+        return starfold(words[0], tmp_path / "study.toml", *words[1:], cwd="/")
+
+    return run
+
+
+def test_check_speaks_of_the_study(described, starfold, tmp_path):
+    for command in ("check", "explain"):
+        result = described(command)
+        assert result.code == 0, result.err
+        assert result.out.startswith(starfold(command, tmp_path / "loop.fold").out)
+        for line in ("The study study.toml:", "client oslo: oslo.csv", "client bergen: bergen.csv, query select * from data where age > 1",
+                     "input x [*, p]: sex=m, sex=x, age", "input y [*]: y", "size p = 3", "records with a missing value: drop"):
+            assert f"{line}\n" in result.out, (line, result.out)
+        told = described(command, "--json").json()
+        study = told.pop("study")
+        assert told == starfold(command, tmp_path / "loop.fold", "--json").json()
+        assert study["clients"] == [{"name": "oslo", "data": "oslo.csv"},
+                                    {"name": "bergen", "data": "bergen.csv", "query": "select * from data where age > 1"}]
+        assert study["columns"] == {"x": ["sex=m", "sex=x", "age"], "y": ["y"]}
+        assert (study["sizes"], study["missing"], study["file"]) == ({"p": 3}, "drop", "study.toml")
+        # What is announced is what the run sends: a vector and the moments of three columns (n, means, squared deviations).
+        assert sum(study["round_numbers"]) == 3 + 7
+        for count in study["round_numbers"]:
+            assert f"a client sends {count} numbers" in result.out
+    assert str(tmp_path) not in described("check").out
+
+
+def test_explain_of_a_study_is_a_page(described, tmp_path):
+    assert described("explain", "--html", tmp_path / "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    section = page.split('<section id="study">')[1].split("</section>")[0]
+    for word in ("oslo.csv", "bergen", "select * from data where age &gt; 1", "sex=m", "age", "left out", "3 numbers", "7 numbers"):
+        assert word in section, (word, section)
+    assert str(tmp_path) not in page
+
+
+def test_check_of_a_simulation_and_of_arrays(described, starfold, tmp_path):
+    simulated = described("check", "--json", text='[sizes]\np = 5\n[options]\nsimulate = "clients=10,records=20"', clients="").json()["study"]
+    assert simulated["simulation"] == "clients=10,records=20" and simulated["sizes"] == {"p": 5} and simulated["clients"] == []
+    np.savez(tmp_path / "a.npz", x=np.ones((4, 6)), y=np.ones(4))
+    arrays = described("check", text="", clients='[[client]]\nname = "a"\ndata = "a.npz"\n')
+    assert arrays.code == 0 and "input x [*, p]: the array of its name" in arrays.out and "size p = 6" in arrays.out, arrays.err
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_mistakes_of_a_study_are_told_by_check(described, command):
+    for text, code, word in [('[inputs]\nx = ["agee"]\n', 3, "did you mean age?"), ('[inputs]\nz = 2\n', 2, "no input or size z"),
+                             ('[inputs]\nx = ["sex"]\n', 3, "is text"), ("[option]\n", 2, "did you mean options?")]:
+        result = described(command, "--json", text=text)
+        assert result.code == code and word in result.json()["error"] and result.json()["ok"] is False, (text, result.err)
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_a_program_with_mistakes_says_so_before_its_data(described, tmp_path, command):
+    (tmp_path / "loop.fold").write_text("input x : [*, p]\noutput x\n")
+    result = described(command, "--json", text='[inputs]\nx = ["agee"]\n')
+    assert result.code == 1 and result.json()["ok"] is False and result.json()["diagnostics"][0]["code"] == "E0301"
 
 
 # ---- init
@@ -302,3 +375,77 @@ def test_init_elsewhere(starfold, study, tmp_path):
     assert other.code == 2 and "NAME=PATH" in other.err
     assert starfold("init", "sums.fold", "none.csv", cwd=tmp_path).code == 3
     assert starfold("init", "none.fold", "oslo.csv", cwd=tmp_path).code == 2
+
+
+def clinic(tmp_path, name, count, seed, missing):
+    """A table as people have them: row numbers, identifiers, text, holes."""
+    random = np.random.default_rng(seed)
+    rows = [(i + 1, 5000 + 13 * i, f"p{i}", int(random.integers(20, 80)), missing if i % 9 == 4 else f"{random.normal(26, 4):.1f}",
+             "fm"[int(random.integers(2))], int(random.integers(2))) for i in range(count)]
+    (tmp_path / name).write_text("row,patientId,subject_id,age,bmi,sex,died\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize("marks", [("?", "?"), ("?", ""), ("", "?"), (".", "-"), ("NA", "25.0")])
+def test_init_with_marks_for_missing_numbers(starfold, tmp_path, marks):
+    for i, (name, mark) in enumerate(zip(("north.csv", "south.csv"), marks)):
+        clinic(tmp_path, name, 60, i, mark)
+    result = starfold("init", "logistic", "north.csv", "south.csv", "--out", "new.toml", cwd=tmp_path)
+    assert result.code == 0, result.err
+    text = (tmp_path / "new.toml").read_text()
+    assert 'x = ["age", "bmi"]' in text and 'y = "died"' in text and '\nmissing = "drop"' in text, text
+    for name in ("row", "patientId"):
+        assert f"# left out: {name}; it looks like" in text
+    result = starfold("run", "new.toml", "--json", cwd=tmp_path)
+    assert result.code == 0, (result.err, text)
+    assert [c["records"] for c in result.json()["clients"]] == [53, 60 if marks[1] == "25.0" else 53]
+
+
+def test_init_leaves_out_what_only_names_records(starfold, tmp_path):
+    (tmp_path / "p.fold").write_text("input x : [*, p]\noutput s = sum[*](x)\n")
+    columns = {"id": lambda i: i * 3 % 40, "row": lambda i: 7, "Unnamed: 0": lambda i: i, "index": lambda i: i // 2, "visit_id": lambda i: i // 3,
+               "caseID": lambda i: i % 5, "serial": lambda i: 100 + (i * 7) % 97, "counter": lambda i: i + 1, "": lambda i: i,
+               "paid": lambda i: i % 7, "humid": lambda i: i % 3, "age": lambda i: 20 + i % 31, "score": lambda i: i + 0.5, "day": lambda i: i // 2}
+    header = ",".join(columns) + "\n"
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(header + "".join(",".join(str(make(i)) for make in columns.values()) + "\n" for i in range(80)))
+    result = starfold("init", "p.fold", "a.csv", "b.csv", "--out", "new.toml", cwd=tmp_path)
+    assert result.code == 0, result.err
+    text = (tmp_path / "new.toml").read_text()
+    assert 'x = ["paid", "humid", "age", "score", "day"]' in text, text
+    assert starfold("run", "new.toml", cwd=tmp_path).code == 0
+
+
+def test_init_keeps_what_is_asked_for_by_name(starfold, tmp_path):
+    (tmp_path / "p.fold").write_text("input id : [*]\noutput s = sum[*](id)\n")
+    (tmp_path / "a.csv").write_text("id\n" + "".join(f"{i}\n" for i in range(50)))
+    (tmp_path / "new.toml").write_text(starfold("init", "p.fold", "a.csv", cwd=tmp_path).out)
+    result = starfold("run", "new.toml", "--json", cwd=tmp_path)
+    assert result.code == 0 and result.json()["outputs"]["s"]["data"] == [1225], result.err
+
+
+def test_init_over_files_of_different_kinds(starfold, duckdb, tmp_path):
+    (tmp_path / "p.fold").write_text("input x : [*, p]\ninput y : [*]\noutput s = sum[*](x)\noutput t = sum[*](y)\n")
+    (tmp_path / "a.csv").write_text("bmi,age,y,note\n?,30,1,u\n25,40,0,v\n")
+    duckdb(f"copy (select 50 as age, 2.5 as bmi, true as y, 'w' as note) to '{tmp_path}/b.parquet'")
+    (tmp_path / "c.jsonl").write_text('{"age": 10, "bmi": 1, "y": 1, "note": "z"}\n')
+    np.savez(tmp_path / "d.npz", age=[1.0, 2], bmi=[3.0, 4], y=[5.0, 6])
+    (tmp_path / "e").mkdir()
+    for name, value in (("age", 100.0), ("bmi", 200.0), ("y", 0.0)):
+        np.save(tmp_path / f"e/{name}.npy", np.array([value]))
+    for order in (["a.csv", "b.parquet", "c.jsonl", "d.npz", "e"], ["e", "d.npz", "c.jsonl", "b.parquet", "a.csv"]):
+        (tmp_path / "new.toml").unlink(missing_ok=True)
+        assert starfold("init", "p.fold", *order, "--out", "new.toml", cwd=tmp_path).code == 0
+        result = starfold("run", "new.toml", "--json", cwd=tmp_path)
+        assert result.code == 0, (result.err, (tmp_path / "new.toml").read_text())
+        assert sorted(array(result.json()["outputs"]["s"]).tolist()) == sorted([40 + 50 + 10 + 3 + 100, 25 + 2.5 + 1 + 7 + 200])
+        assert array(result.json()["outputs"]["t"]).tolist() == 0 + 1 + 1 + 11 + 0
+    # One number per record may come from an array of its own.
+    (tmp_path / "one.fold").write_text("input y : [*]\noutput t = sum[*](y)\n")
+    np.save(tmp_path / "y.npy", np.array([7.0]))
+    for order in (["a.csv", "y.npy"], ["y.npy", "a.csv"]):
+        (tmp_path / "one.toml").write_text(starfold("init", "one.fold", *order, cwd=tmp_path).out)
+        assert starfold("run", "one.toml", "--json", cwd=tmp_path).json()["outputs"]["t"]["data"] == [8]
+    # A table has names for its columns, an array has none: who is who cannot be guessed.
+    np.savez(tmp_path / "f.npz", x=np.ones((2, 2)), y=np.ones(2))
+    result = starfold("init", "p.fold", "a.csv", "f.npz", cwd=tmp_path)
+    assert result.code == 3 and "client f" in result.err and "client a" in result.err and result.out == ""

@@ -1,4 +1,4 @@
-#include "starfold/data/study.h"
+#include "starfold/study/study.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -78,6 +78,11 @@ class Reader {
       fail(node, fmt::format("{} must be a string, not {}", name, type_name(node)));
     return node.as_string()->get();
   }
+  bool boolean(const toml::node& node, const std::string& name) const {
+    if (!node.is_boolean())
+      fail(node, fmt::format("{} must be true or false, not {}", name, type_name(node)));
+    return node.as_boolean()->get();
+  }
   std::int64_t integer(const toml::node& node, const std::string& name, std::int64_t least) const {
     if (!node.is_integer())
       fail(node, fmt::format("{} must be an integer, not {}", name, type_name(node)));
@@ -132,10 +137,13 @@ class Reader {
     return result;
   }
 
-  Tensor value(const toml::node& node, const std::string& name) const {
+  Tensor value(const toml::node& node, const std::string& name) {
     if (const auto number = node.value<double>(); number && !node.is_boolean())
       return Tensor::scalar(*number);
-    if (node.is_string()) return read_npy(path(node.as_string()->get().substr(1)));
+    if (node.is_string()) {
+      study_.value_files.push_back(path(node.as_string()->get().substr(1)));
+      return read_npy(study_.value_files.back());
+    }
     if (!node.is_array() || node.as_array()->empty()) {
       fail(node, fmt::format("inputs.{} must be columns (\"age\", [\"age\", \"bmi\"], \"*\") or a "
                              "value (a number, an array, "
@@ -286,7 +294,7 @@ class Reader {
   }
 
   void read_options(const toml::table& options) {
-    only(options, "options", {"missing", "threads", "memory", "out", "simulate"});
+    only(options, "options", {"missing", "threads", "memory", "out", "simulate", "client_details"});
     if (const toml::node* node = options.get("missing")) {
       study_.missing =
           located(*node, [&] { return parse_missing(string(*node, "options.missing")); });
@@ -303,6 +311,8 @@ class Reader {
     }
     if (const toml::node* node = options.get("simulate"))
       study_.simulation = string(*node, "options.simulate");
+    if (const toml::node* node = options.get("client_details"))
+      study_.client_details = boolean(*node, "options.client_details");
     if (const toml::node* node = options.get("out"))
       study_.out = path(string(*node, "options.out"));
   }
@@ -386,6 +396,11 @@ Missing parse_missing(const std::string& word) {
   if (word == "nan") return Missing::nan;
   throw StudyError(
       fmt::format("missing values are treated by error, drop or nan, not by {}", printable(word)));
+}
+
+std::string missing_word(Missing missing) {
+  static constexpr const char* words[] = {"error", "drop", "nan"};
+  return words[static_cast<std::size_t>(missing)];
 }
 
 std::int64_t parse_memory(const std::string& text) {

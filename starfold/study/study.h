@@ -23,10 +23,13 @@ struct Study {
   ColumnBindings bindings;
   Categoricals categoricals;
   std::map<std::string, Tensor> values;  // of shared inputs and sizes
+  std::vector<std::string> value_files;  // which of them were read from: "@file.npy"
   Missing missing = Missing::error;
   int threads = 0;          // 0: as many as the machine has
   std::int64_t memory = 0;  // bytes for records; 0: half of the machine's
   std::string out;
+  bool client_details =
+      false;  // results and report say how many records each client has, and in which file
 
   std::string file;                          // where it was written; empty: on the command line
   std::map<std::string, std::size_t> lines;  // of [inputs] and [sizes]
@@ -50,6 +53,7 @@ Settings study_settings(const Study& study, const ir::Program& program);
 
 // "error", "drop", "nan"; "512MB", "2 GiB". StudyError otherwise.
 Missing parse_missing(const std::string& word);
+std::string missing_word(Missing missing);
 std::int64_t parse_memory(const std::string& text);
 
 }  // namespace starfold

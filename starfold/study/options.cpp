@@ -1,20 +1,17 @@
-#include "cli/request.h"
+#include "starfold/study/options.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <thread>
 
-#include "starfold/data/memory.h"
 #include "starfold/data/npy.h"
-#include "starfold/data/simulate.h"
+#include "starfold/study/files.h"
 
-namespace starfold::cli {
+namespace starfold {
 namespace {
 
 std::pair<std::string, std::string> name_and_value(const std::string& text, const char* option,
@@ -54,7 +51,6 @@ Tensor tensor_from_json(const nlohmann::json& json, const std::string& name) {
 }
 
 Tensor setting_value(const std::string& name, const std::string& text) {
-  if (text[0] == '@') return read_npy(text.substr(1));
   if (text == "nan" || text == "inf" || text == "-inf") return tensor_from_json(text, name);
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded())
@@ -95,80 +91,44 @@ void add_options(std::map<std::string, Value>& into, const std::vector<std::stri
   into = std::move(parsed);
 }
 
-bool is_study(const std::string& file) {
-  return std::filesystem::path(file).extension() == ".toml";
-}
-
 Study read_study(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in || in.bad() || text.fail()) throw StudyError(fmt::format("{} cannot be read", file));
-  return parse_study(text.str(), file);
+  constexpr std::size_t most = std::size_t{64} << 20U;
+  const std::string text = read_text(file, most);
+  if (text.size() > most) throw StudyError(fmt::format("{} is too large for a study", file));
+  return parse_study(text, file);
 }
 
 }  // namespace
 
-Study make_study(const RunArguments& arguments) {
+bool is_study(const std::string& file) {
+  return std::filesystem::path(file).extension() == ".toml";
+}
+
+Study make_study(const StudyOptions& options) {
   Study study;
-  if (is_study(arguments.file)) study = read_study(arguments.file);
-  if (study.program.empty()) study.program = arguments.file;
-  for (const std::string& text : arguments.clients) add_client(study, text);
-  add_options(study.bindings, arguments.bindings, "--bind", parse_binding);
-  add_options(study.values, arguments.settings, "--set", [](const std::string& text) {
+  if (is_study(options.file)) study = read_study(options.file);
+  if (study.program.empty()) study.program = options.file;
+  for (const std::string& text : options.clients) add_client(study, text);
+  add_options(study.bindings, options.bindings, "--bind", parse_binding);
+  add_options(study.values, options.settings, "--set", [&](const std::string& text) {
     auto [name, value] = name_and_value(text, "--set", "ridge=0.1");
-    Tensor tensor = setting_value(name, value);
+    const bool file = value[0] == '@';
+    if (file) study.value_files.push_back(value.substr(1));
+    Tensor tensor = file ? read_npy(value.substr(1)) : setting_value(name, value);
     return std::pair(std::move(name), std::move(tensor));
   });
-  if (!arguments.missing.empty()) study.missing = parse_missing(arguments.missing);
-  if (!arguments.memory.empty()) study.memory = parse_memory(arguments.memory);
-  if (!arguments.simulate.empty()) study.simulation = arguments.simulate;
-  if (!arguments.out.empty()) study.out = arguments.out;
-  if (arguments.threads > 0) study.threads = arguments.threads;
+  if (!options.missing.empty()) study.missing = parse_missing(options.missing);
+  if (!options.memory.empty()) study.memory = parse_memory(options.memory);
+  if (!options.simulate.empty()) study.simulation = options.simulate;
+  if (!options.out.empty()) study.out = options.out;
+  if (options.threads > 0) study.threads = options.threads;
+  if (options.client_details) study.client_details = true;
   if (!study.clients.empty() && !study.simulation.empty())
     throw StudyError("a run has clients with data or simulated ones, not both");
-  if (!arguments.simulate.empty() && !(arguments.bindings.empty() && arguments.missing.empty()))
+  if (!options.simulate.empty() && !(options.bindings.empty() && options.missing.empty()))
     throw StudyError(
         "--bind and --missing are for clients with data; simulated ones have no columns");
-  if (study.clients.empty() && study.simulation.empty()) {
-    throw StudyError(
-        study.file.empty()
-            ? "no client is given; add --client NAME=PATH for each, or --simulate "
-              "clients=1000,records=poisson(20)"
-            : fmt::format("{}: no client is given; add a section [[client]] for each", study.file));
-  }
   return study;
 }
 
-int threads_of(const Study& study) {
-  return study.threads > 0 ? study.threads
-                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-std::vector<Pack> simulate_clients(const Study& study, const ir::Program& program,
-                                   const Settings& settings) {
-  std::vector<Pack> packs;
-  packs.push_back(simulate(program, parse_simulation(study.simulation),
-                           bind_settings(program, settings), plan_memory(study.memory).records,
-                           threads_of(study)));
-  return packs;
-}
-
-std::vector<Client> load_clients(const Study& study, const ir::Program& program,
-                                 std::map<std::string, std::vector<std::string>>& columns) {
-  const int threads = threads_of(study);
-  MemoryPlan memory = plan_memory(study.memory);
-  Tables tables({threads, memory.duckdb});
-  std::vector<DataSource> sources;
-  for (const StudyClient& client : study.clients)
-    sources.push_back(open_source(program, client.name, client.data, tables));
-  const ColumnPlan plan = plan_columns(program, sources, study.bindings, study.categoricals);
-  for (const auto& [input, bound] : plan) columns[input] = column_names(bound);
-  std::vector<Client> clients;
-  for (const DataSource& source : sources) {
-    clients.push_back(load_client(program, source, plan, {study.missing, threads}, memory.records));
-  }
-  return clients;
-}
-
-}  // namespace starfold::cli
+}  // namespace starfold

@@ -1,4 +1,4 @@
-#include "starfold/data/simulate.h"
+#include "starfold/study/simulate.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,12 @@
 #include <cmath>
 #include <limits>
 #include <random>
-#include <thread>
 
 #include "starfold/base/error.h"
+#include "starfold/base/parallel.h"
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/study.h"
+#include "starfold/study/study.h"
 #include "starfold/tensor/philox.h"
 
 namespace starfold {
@@ -207,18 +207,14 @@ std::vector<std::int64_t> draw_counts(const Simulation& simulation, std::uint32_
 
 void fill(Tensor& tensor, const Simulation& simulation, const Distribution& distribution,
           std::uint32_t array, int threads) {
-  const auto fill_part = [&](std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i) {
+  const auto parts = static_cast<std::size_t>(std::max(threads, 1));
+  const std::size_t count = tensor.data.size();
+  in_parallel(parts, parts, [&](std::size_t part) {
+    for (std::size_t i = part * count / parts; i < (part + 1) * count / parts; ++i) {
       RandomStream random(simulation.seed, array, i);
       tensor.data[i] = distribution.draw(random);
     }
-  };
-  const auto parts = static_cast<std::size_t>(std::max(threads, 1));
-  const std::size_t count = tensor.data.size();
-  std::vector<std::jthread> workers;
-  for (std::size_t part = 1; part < parts; ++part)
-    workers.emplace_back(fill_part, part * count / parts, (part + 1) * count / parts);
-  fill_part(0, count / parts);
+  });
 }
 
 Shape shape_of(const ir::Input& input, const SizeValues& sizes, std::int64_t records) {

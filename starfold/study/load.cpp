@@ -1,0 +1,66 @@
+#include "starfold/study/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "starfold/data/memory.h"
+#include "starfold/study/simulate.h"
+
+namespace starfold {
+namespace {
+
+void require_clients(const Study& study, const ir::Program& program) {
+  if (!study.clients.empty() || federated_inputs(program).empty()) return;
+  throw StudyError(
+      study.file.empty()
+          ? "no client is given; add --client NAME=PATH for each, or --simulate "
+            "clients=1000,records=poisson(20)"
+          : fmt::format("{}: no client is given; add a section [[client]] for each", study.file));
+}
+
+StudyData simulate_clients(const Study& study, const ir::Program& program,
+                           const Settings& settings) {
+  StudyData data;
+  data.packs.push_back(simulate(program, parse_simulation(study.simulation),
+                                bind_settings(program, settings), plan_memory(study.memory).records,
+                                threads_of(study)));
+  return data;
+}
+
+StudyData load_clients(const Study& study, const ir::Program& program) {
+  const int threads = threads_of(study);
+  MemoryPlan memory = plan_memory(study.memory);
+  Tables tables({threads, memory.duckdb});
+  std::vector<DataSource> sources;
+  for (const StudyClient& client : study.clients)
+    sources.push_back(open_source(program, client.name, client.data, tables));
+  const ColumnPlan plan = plan_columns(program, sources, study.bindings, study.categoricals);
+  StudyData data;
+  for (const auto& [input, bound] : plan) data.columns[input] = column_names(bound);
+  std::vector<Client> clients;
+  for (const DataSource& source : sources) {
+    LoadedClient loaded =
+        load_client(program, source, plan, {study.missing, threads}, memory.records);
+    clients.push_back(std::move(loaded.client));
+    data.dropped.push_back(loaded.dropped);
+  }
+  data.packs = pack_clients(program, std::move(clients));
+  return data;
+}
+
+}  // namespace
+
+int threads_of(const Study& study) {
+  return study.threads > 0 ? study.threads
+                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+StudyData load_study(const Study& study, const ir::Program& program, const Settings& settings) {
+  if (!study.simulation.empty()) return simulate_clients(study, program, settings);
+  require_clients(study, program);
+  return load_clients(study, program);
+}
+
+}  // namespace starfold

@@ -1,0 +1,28 @@
+// The records of a study's clients, read or made up.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "starfold/runtime/pack.h"
+#include "starfold/study/study.h"
+
+namespace starfold {
+
+// What was read, ready to run.
+struct StudyData {
+  std::vector<Pack> packs;
+  std::map<std::string, std::vector<std::string>> columns;  // by input: what its columns are called
+  std::vector<std::int64_t> dropped;  // by client: records left out because a value is missing
+};
+
+// The threads a study asks for, or all there are.
+int threads_of(const Study& study);
+
+// Reads the clients' data, or makes the clients of a simulation. A program without federated inputs needs none.
+// StudyError when clients are needed and there are none; RunError when data cannot be used.
+StudyData load_study(const Study& study, const ir::Program& program, const Settings& settings);
+
+}  // namespace starfold

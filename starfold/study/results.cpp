@@ -1,0 +1,150 @@
+#include "starfold/study/results.h"
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "starfold/base/hash.h"
+#include "starfold/page/number.h"
+#include "starfold/study/seal.h"
+
+namespace starfold {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Non-finite numbers are the strings "nan", "inf", "-inf".
+nlohmann::json number_json(double value) {
+  if (std::isfinite(value)) return value;
+  return page::exact(value);
+}
+
+nlohmann::json tensor_json(const Tensor& tensor) {
+  nlohmann::json data = nlohmann::json::array();
+  for (const double value : tensor.data) data.push_back(number_json(value));
+  return {{"shape", tensor.shape}, {"data", std::move(data)}};
+}
+
+nlohmann::json outputs_json(const Results& results) {
+  nlohmann::json outputs = nlohmann::json::object();
+  for (const auto& [name, tensor] : results.outputs) outputs[name] = tensor_json(tensor);
+  return outputs;
+}
+
+nlohmann::json traces_json(const Results& results) {
+  nlohmann::json traces = nlohmann::json::object();
+  for (const auto& [name, values] : results.traces) {
+    traces[name] = nlohmann::json::array();
+    for (const double value : values) traces[name].push_back(number_json(value));
+  }
+  return traces;
+}
+
+nlohmann::json client_json(const ClientReport& client) {
+  return {{"name", client.name},
+          {"records", client.records},
+          {"bytes_sent", client.bytes_sent},
+          {"bytes_received", client.bytes_received}};
+}
+
+// A file by its name: where it lies is nobody's business. Library programs keep their place.
+std::string shown_path(const std::string& path) {
+  return path.starts_with("lib/") ? path : fs::path(path).filename().string();
+}
+
+// A client's data. A query may hold more than names.
+nlohmann::json data_json(const TableLocation& data) {
+  nlohmann::json json = nlohmann::json::object();
+  std::error_code error;
+  if (!data.path.empty()) json["file"] = shown_path(data.path);
+  const auto bytes = fs::file_size(data.path, error);
+  if (!data.path.empty() && !error) json["bytes"] = bytes;
+  if (!data.query.empty()) json["query_sha256"] = sha256_hex(data.query);
+  return json;
+}
+
+nlohmann::json options_json(const Study& study) {
+  nlohmann::json json = {{"missing", missing_word(study.missing)}};
+  if (study.memory > 0) json["memory"] = study.memory;
+  if (study.threads > 0) json["threads"] = study.threads;
+  if (study.client_details) json["client_details"] = true;
+  return json;
+}
+
+// How much data each client has is its own business: in a file that is passed on only where the study says so.
+nlohmann::json clients_json(const StudyRun& run) {
+  nlohmann::json clients = nlohmann::json::array();
+  for (const ClientReport& client : run.report.clients) {
+    nlohmann::json json = client_json(client);
+    if (!run.report.client_details) {
+      json.erase("records");
+    } else if (clients.size() < run.study.clients.size()) {
+      json["dropped"] = client.dropped;
+      json["data"] = data_json(run.study.clients[clients.size()].data);
+    }
+    clients.push_back(std::move(json));
+  }
+  return clients;
+}
+
+nlohmann::json records_json(const RunReport& report) {
+  std::int64_t records = 0;
+  std::int64_t dropped = 0;
+  for (const ClientReport& client : report.clients) {
+    records += client.records;
+    dropped += client.dropped;
+  }
+  return {{"used", records}, {"dropped", dropped}};
+}
+
+// Names come from outside and need not be text.
+std::string dump(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string run_json(const StudyRun& run) {
+  const RunReport& report = run.report;
+  nlohmann::json clients = nlohmann::json::array();
+  for (const ClientReport& client : report.clients) clients.push_back(client_json(client));
+  return dump({{"outputs", outputs_json(report.results)},
+               {"traces", traces_json(report.results)},
+               {"iterations", report.results.iterations},
+               {"rounds", report.rounds},
+               {"clients", std::move(clients)},
+               {"seconds", report.seconds}},
+              -1);
+}
+
+std::string outputs_file(const StudyRun& run) { return dump(outputs_json(run.report.results), 2); }
+
+std::string record_file(const StudyRun& run, const std::map<std::string, std::string>& hashes) {
+  const RunReport& report = run.report;
+  const ProgramText& text = run.program->text;
+  nlohmann::json json = {{"program", shown_path(text.name)},
+                         {"program_sha256", sha256_hex(text.text)},
+                         {"plan", run.program->hash},
+                         {"versions", run.versions},
+                         {"sizes", report.sizes},
+                         {"columns", report.columns},
+                         {"settings", nlohmann::json::object()},
+                         {"options", options_json(run.study)},
+                         {"traces", traces_json(report.results)},
+                         {"iterations", report.results.iterations},
+                         {"rounds", report.rounds},
+                         {"clients", clients_json(run)},
+                         {"records", records_json(report)},
+                         {"seconds", report.seconds}};
+  if (!run.study.file.empty()) json["study"] = shown_path(run.study.file);
+  if (!run.study.simulation.empty()) json["simulation"] = run.study.simulation;
+  for (const auto& [name, module] : text.modules) json["modules"][name] = sha256_hex(module);
+  for (const auto& [name, value] : run.study.values) json["settings"][name] = tensor_json(value);
+  json["times"] = {{"compile", report.times.compile},
+                   {"load", report.times.load},
+                   {"clients", report.times.clients},
+                   {"server", report.times.server}};
+  return sealed_record(std::move(json), hashes);
+}
+
+}  // namespace starfold

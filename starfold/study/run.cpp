@@ -1,0 +1,79 @@
+#include "starfold/study/run.h"
+
+#include <chrono>
+
+#include "starfold/base/version.h"
+#include "starfold/runtime/reference.h"
+#include "starfold/study/load.h"
+
+namespace starfold {
+namespace {
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+RunReport run_reference(const ir::Program& program, std::vector<Pack>& packs,
+                        const Settings& settings) {
+  RunReport report;
+  std::vector<Client> clients;
+  for (const Pack& pack : packs) report.clients.resize(report.clients.size() + pack.clients.size());
+  for (Pack& pack : packs) {
+    for (const PackedClient& client : pack.clients)
+      report.clients.at(client.place) = {client.name, client.records, 0, 0};
+    clients.push_back(std::move(pack.records));
+  }
+  const Stopwatch watch;
+  report.results = evaluate_reference(program, clients, settings);
+  report.seconds = watch.seconds();
+  return report;
+}
+
+RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Settings& settings,
+                        const RunControl& control) {
+  RunOptions options;
+  options.threads = run.study.threads;
+  options.stop = control.stop;
+  options.watch = control.watch;
+  // A federation is never empty: where there is nothing to read, one without records stands in.
+  const bool alone = packs.empty();
+  if (alone) packs.push_back({Client{}, {PackedClient{}}});
+  RunReport report = run_packs(run.program, std::move(packs), settings, options);
+  if (alone) report.clients.clear();
+  return report;
+}
+
+}  // namespace
+
+StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
+                   const RunControl& control) {
+  StudyRun run;
+  run.study = std::move(study);
+  run.program = std::move(program);
+  const ir::Program& typed = run.program->compilation.program;
+  check_study(run.study, typed);
+  const Settings settings = study_settings(run.study, typed);
+  const Stopwatch loading;
+  StudyData data = load_study(run.study, typed, settings);
+  const double load_seconds = loading.seconds();
+  run.report = control.reference ? run_reference(typed, data.packs, settings)
+                                 : run_federated(run, std::move(data.packs), settings, control);
+  run.report.times.load = load_seconds;
+  run.report.columns = std::move(data.columns);
+  // Made-up clients have nothing to hide.
+  run.report.client_details = run.study.client_details || !run.study.simulation.empty();
+  for (std::size_t i = 0; i < data.dropped.size(); ++i)
+    run.report.clients.at(i).dropped = data.dropped[i];
+  run.versions["starfold"] = version();
+  if (const std::string duckdb = loaded_duckdb_version(); !duckdb.empty())
+    run.versions["duckdb"] = duckdb;
+  return run;
+}
+
+}  // namespace starfold

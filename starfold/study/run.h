@@ -1,0 +1,36 @@
+// A study from its file to its results: the one way in which a program meets data, for the command, for
+// bindings to other languages and for tests.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "starfold/federation/local.h"
+#include "starfold/study/study.h"
+
+namespace starfold {
+
+// Everything a run knows. What is written, printed or shown of it is made from this value alone.
+struct StudyRun {
+  Study study;
+  std::shared_ptr<const CompiledProgram> program;
+  RunReport report;  // results, traces, clients with dropped records, columns, sizes, times
+  std::map<std::string, std::string> versions;  // of what computed it: starfold, duckdb
+};
+
+// How a run is watched and ended from outside.
+struct RunControl {
+  bool reference = false;  // evaluate on the pooled records instead, for comparison
+  std::function<void(const Progress&)> watch = nullptr;  // called after each round
+  const std::atomic<bool>* stop = nullptr;  // set to end the run after the current round
+};
+
+// Runs a study's program, which must have no errors, over its data. StudyError when the study does not fit the
+// program, RunError when data, numerics or a client stop it. Compiling was timed by who did it.
+StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
+                   const RunControl& control = {});
+
+}  // namespace starfold

@@ -1,0 +1,30 @@
+#include "starfold/study/trouble.h"
+
+#include <new>
+#include <system_error>
+
+#include "starfold/base/error.h"
+#include "starfold/study/study.h"
+
+namespace starfold {
+
+Trouble current_trouble() {
+  try {
+    throw;
+  } catch (const StudyError& error) {
+    return {Trouble::Kind::usage, error.what(), {}};
+  } catch (const RunError& error) {
+    return {Trouble::Kind::failed, error.what(), error.where()};
+  } catch (const std::bad_alloc&) {
+    return {Trouble::Kind::failed, "out of memory", {}};
+  } catch (const std::system_error& error) {
+    // What starting a thread says when there may be no more of them.
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      return {Trouble::Kind::failed, "no more threads can be started here; try --threads 1", {}};
+    return {Trouble::Kind::failed, error.what(), {}};
+  } catch (const std::exception& error) {
+    return {Trouble::Kind::bug, error.what(), {}};
+  }
+}
+
+}  // namespace starfold
