@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <new>
+#include <system_error>
+
 #include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
 
@@ -21,11 +24,19 @@ std::shared_ptr<const CompiledProgram> ProgramCache::get(const ProgramText& text
 Node::Node(Client client, ProgramCache& cache, EngineOptions options)
     : client_(std::move(client)), cache_(cache), options_(options) {}
 
+static std::string no_resources(const std::string& client) {
+  return fmt::format("client {}: it has not enough memory or threads", client);
+}
+
 Bytes Node::handle(std::string_view request) {
   try {
     return encode_message(answer(decode_message(request)));
   } catch (const RunError& error) {
     return encode_message(RefuseMessage{error.what()});
+  } catch (const std::bad_alloc&) {
+    return encode_message(RefuseMessage{no_resources(client_.name)});
+  } catch (const std::system_error&) {
+    return encode_message(RefuseMessage{no_resources(client_.name)});
   } catch (const std::exception&) {
     // What an unexpected failure says may hold anything; only a fixed sentence leaves.
     return encode_message(RefuseMessage{fmt::format("client {}: an internal error", client_.name)});

@@ -178,6 +178,33 @@ def test_a_program_without_records_needs_no_client(starfold, program):
     assert result.code == 0 and "s  27" in result.out and "client" not in result.out
 
 
+def test_too_little_memory_is_told(program, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((2_000_000, 5)))
+    room = 150 << 20
+    for text, words in ((MEAN, ["--client", "a=x.npy"]), ("output s = sum(normal(1, 40000, 40000))\n", [])):
+        done = limited(["run", program(text), *words, "--json"], tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (room, room)))
+        assert done.returncode == 3 and "memory" in json.loads(done.stdout)["error"], (done.stdout, done.stderr)
+        assert "internal error" not in done.stderr and "mistake in Starfold" not in done.stderr
+
+
+def test_too_few_threads_are_told(plain_user):
+    """A user who may start none, and asks for four."""
+    folder, _ = plain_user
+    (folder / "p.fold").write_text(MEAN)
+    np.save(folder / "x.npy", np.ones((200_000, 5)))
+    np.save(folder / "small.npy", np.ones((3, 5)))
+    other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    for clients in (["--client", "a=x.npy"], ["--client", "a=small.npy", "--client", "b=small.npy"],
+                    ["--simulate", "clients=20000,records=10", "--set", "p=3"]):
+        def run(threads):
+            return limited(["run", "p.fold", *clients, "--threads", threads], folder, **other,
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
+        done = run("4")
+        assert done.returncode == 3 and "threads" in done.stderr, (clients, done.stdout, done.stderr)
+        assert "internal error" not in done.stderr and "mistake in Starfold" not in done.stderr
+        assert run("1").returncode == 0
+
+
 def test_closed_streams(program, federation, tmp_path):
     """No abort, and what is printed goes into no file that happens to be opened."""
     clients = federation({"a": {"x": np.ones((3, 2))}})
