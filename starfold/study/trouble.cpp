@@ -24,6 +24,8 @@ Trouble current_trouble() {
     return {Trouble::Kind::failed, error.what(), {}};
   } catch (const std::exception& error) {
     return {Trouble::Kind::bug, error.what(), {}};
+  } catch (...) {
+    return {Trouble::Kind::bug, "an exception of an unknown kind", {}};
   }
 }
 
