@@ -38,7 +38,8 @@ nlohmann::json clients_json(const RunReport& report) {
     clients.push_back({{"name", client.name},
                        {"records", client.records},
                        {"bytes_sent", client.bytes_sent},
-                       {"bytes_received", client.bytes_received}});
+                       {"bytes_received", client.bytes_received},
+                       {"numbers_sent", client.numbers_sent}});
   }
   return clients;
 }
@@ -169,9 +170,13 @@ nlohmann::json report_json(const RunReport& report) {
     traces[name] = nlohmann::json::array();
     for (const double value : values) traces[name].push_back(number_json(value));
   }
-  return {{"outputs", outputs_json(report.results)}, {"traces", std::move(traces)},
-          {"iterations", report.results.iterations}, {"rounds", report.rounds},
-          {"clients", clients_json(report)},         {"seconds", report.seconds}};
+  return {{"outputs", outputs_json(report.results)},
+          {"traces", std::move(traces)},
+          {"iterations", report.results.iterations},
+          {"rounds", report.rounds},
+          {"clients", clients_json(report)},
+          {"packed_clients", report.packed},
+          {"seconds", report.seconds}};
 }
 
 void check_results_folder(const std::string& folder) {

@@ -99,7 +99,7 @@ RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const
   line->say("reading data");
   const Stopwatch loading;
   std::vector<Pack> packs = study.simulation.empty()
-                                ? pack_clients(typed, load_clients(study, typed, columns))
+                                ? keep_apart(typed, load_clients(study, typed, columns))
                                 : simulate_clients(study, typed, settings);
   const double load_seconds = loading.seconds();
   if (arguments.reference) {
