@@ -38,8 +38,7 @@ nlohmann::json clients_json(const RunReport& report) {
     clients.push_back({{"name", client.name},
                        {"records", client.records},
                        {"bytes_sent", client.bytes_sent},
-                       {"bytes_received", client.bytes_received},
-                       {"numbers_sent", client.numbers_sent}});
+                       {"bytes_received", client.bytes_received}});
   }
   return clients;
 }
@@ -98,6 +97,8 @@ nlohmann::json run_json(const RunReport& report, const CompiledProgram& program,
   run["versions"]["starfold"] = STARFOLD_VERSION;
   const std::string duckdb = loaded_duckdb_version();
   if (!duckdb.empty()) run["versions"]["duckdb"] = duckdb;
+  for (std::size_t i = 0; i < report.clients.size(); ++i)
+    run["clients"][i]["numbers_sent"] = report.clients[i].numbers_sent;
   run["sizes"] = report.sizes;
   run["columns"] = report.columns;
   run["settings"] = nlohmann::json::object();

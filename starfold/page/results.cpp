@@ -327,9 +327,9 @@ PictureKind picture_for(const Tensor& value, bool interval) {
 }
 
 std::string results_html(const ir::Program& program, const SourceMap& sources,
-                         const Outputs& outputs, const AxisNames& axes) {
+                         const Outputs& outputs, const OutputLabels& labels) {
   std::string html;
-  const std::vector<Group> groups = groups_of(program, outputs, axes);
+  const std::vector<Group> groups = groups_of(program, outputs, labels);
   for (const Group& group : groups) {
     const Entry& first = group.front();
     if (first.value->rank() == 0) {

@@ -203,11 +203,17 @@ std::string report_text(const RunReport& report, const CompiledProgram& program)
   const ir::Program& typed = program.compilation.program;
   std::string text;
   for (const Group& group :
-       groups_of(typed, report.results.outputs, axis_names(typed, report.columns)))
+       groups_of(typed, report.results.outputs, output_labels(typed, report.columns, report.sizes)))
     text += group_text(group) + "\n";
   const std::string traces = traces_text(report.results);
   if (!traces.empty()) text += traces + "\n";
-  return text + clients_text(report) + time_text(report, *program.plan);
+  text += clients_text(report);
+  if (report.packed > 0) text += packed_note(report) + "\n";
+  const std::int64_t numbers = report.clients.empty() ? 0 : report.clients.front().numbers_sent;
+  if (report.packed == 0 && numbers > 0)
+    text += fmt::format("each client sent {} folded from its records\n",
+                        numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers));
+  return text + time_text(report, *program.plan);
 }
 
 }  // namespace starfold
