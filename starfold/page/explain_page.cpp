@@ -135,8 +135,8 @@ std::string in_short(const Plan& plan, const std::vector<Place>& places) {
 
 std::string leaves(const Plan& plan, const SourceMap& sources, const std::vector<Place>& places) {
   if (places.empty()) return "<p>Nothing: the program folds no records.</p>\n";
-  std::vector<std::vector<Cell>> sent;
-  std::vector<std::vector<Cell>> received;
+  std::vector<std::vector<Field>> sent;
+  std::vector<std::vector<Field>> received;
   for (const Place& place : places) {
     const std::string round =
         fmt::format("<a href=\"#round-{0}\">{0}</a>", place.round->number + 1);
@@ -183,7 +183,7 @@ std::string leaves(const Plan& plan, const SourceMap& sources, const std::vector
 }
 
 std::string stays(const Plan& plan, const SourceMap& sources) {
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (const ir::NameType& name : plan.program.name_types) {
     if (!name.type.federated()) continue;
     bool input = false;

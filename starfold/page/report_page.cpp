@@ -101,7 +101,7 @@ std::string trace_html(const std::string& name, const std::vector<double>& value
                       plural(static_cast<std::int64_t>(values.size()), "iteration", "iterations"));
   constexpr std::size_t most = 200;
   const NumberFormat format = format_for(values);
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (std::size_t i = 0; i < std::min(values.size(), most); ++i) {
     rows.push_back({{fmt::format("<span class=\"index\">{}</span>", i + 1), true},
                     {datum(values[i], format, name, i), true}});
@@ -139,10 +139,10 @@ std::string clients_table(const RunReport& report, bool federated) {
     records = std::max(records, static_cast<double>(client.records));
     sent = std::max(sent, static_cast<double>(client.bytes_sent));
   }
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (std::size_t i = 0; i < std::min(most, report.clients.size()); ++i) {
     const ClientReport& client = report.clients[i];
-    std::vector<Cell> row = {
+    std::vector<Field> row = {
         {escape(client.name)},
         {measured(static_cast<double>(client.records), records, grouped(client.records)), true}};
     if (federated) {
@@ -154,7 +154,7 @@ std::string clients_table(const RunReport& report, bool federated) {
     }
     rows.push_back(std::move(row));
   }
-  std::vector<Cell> head = {{"Client"}, {"Records", true}};
+  std::vector<Field> head = {{"Client"}, {"Records", true}};
   if (federated)
     head.insert(head.end(),
                 {{"Numbers sent", true}, {"Bytes sent", true}, {"Bytes received", true}});
@@ -177,7 +177,7 @@ std::string sent(const RunReport& report, const Plan& plan, const SourceMap& sou
                          : "";
   html = "<div class=\"clientlist\">" + html + clients_table(report, exchanged) + "</div>";
   if (!exchanged || plan.rounds == 0) return html;
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (const Place& place : places_of(plan)) {
     const auto number = static_cast<std::size_t>(place.round->number);
     const std::int64_t runs = number < report.round_runs.size() ? report.round_runs[number] : 0;

@@ -169,7 +169,7 @@ std::string shows_sentence(const Plan& plan) {
 
 std::string shows_table(const Plan& plan) {
   const std::vector<std::vector<Disclosure>> shown = disclosures(plan);
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (const Round* round : rounds_of(plan)) {
     for (std::size_t i = 0; i < round->merges.size(); ++i) {
       const Disclosure& disclosure = shown[static_cast<std::size_t>(round->number)][i];

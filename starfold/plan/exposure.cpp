@@ -25,6 +25,13 @@ std::string size_string(const std::optional<Size>& size) {
   return size ? size->to_string() : "many";
 }
 
+// "line 3"; with the file's name for what is written in a module.
+std::string line_text(const Plan& plan, const SourceMap& sources, ir::NodeId id) {
+  const std::uint32_t file = plan.program.graph[id].span.file;
+  const std::string line = fmt::format("line {}", line_of(plan, sources, id));
+  return file == 0 ? line : fmt::format("{} of {}", line, sources[file].name());
+}
+
 // Columns as wide as their widest entry.
 std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t indent) {
   std::vector<std::size_t> width;
@@ -116,7 +123,7 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
     for (std::size_t i = 0; i < round->merges.size(); ++i) {
       const Merge& merge = round->merges[i];
       const Disclosure& disclosure = shown[static_cast<std::size_t>(round->number)][i];
-      const std::string line = fmt::format("line {}", line_of(plan, sources, merge.fold));
+      const std::string line = line_text(plan, sources, merge.fold);
       rows.push_back({"leaves", describe_fold(plan, merge.fold),
                       plan.program.graph[merge.fold].type().to_string(),
                       fmt::format("merge {}", merge.monoid->name), line,

@@ -195,8 +195,10 @@ TEST(Message, StatesOfTheWrongForm) {
   d.part(bad, monoids::moments)[2].data[0] = -1;
   EXPECT_TRUE(contains(d.refused(bad), "a sum of squares is negative"));
   bad = good;
-  d.part(bad, monoids::any)[0].data[0] = std::nan("");
-  EXPECT_TRUE(contains(d.refused(bad), "a truth value is neither 0 nor 1"));
+  for (const double truth : {std::nan(""), 5.0, -1.0, 0.5}) {
+    d.part(bad, monoids::any)[0].data[0] = truth;
+    EXPECT_TRUE(contains(d.refused(bad), "a truth value is neither 0 nor 1")) << truth;
+  }
   bad = good;
   d.part(bad, monoids::logsumexp)[1].data[0] = -1;
   EXPECT_TRUE(contains(d.refused(bad), "a sum of exponentials is negative"));
