@@ -120,8 +120,9 @@ Contestant make_federation(const Arguments& arguments) {
       seconds["round"] = progress.round_seconds;
       seconds["rounds"] += progress.round_seconds;
     };
-    std::vector<Client> own = *clients;  // the run takes its clients' tables away with it
-    const RunReport report = run_local(program, std::move(own), of_turn(settings, turn), options);
+    // The run takes its clients' tables away with it. They are made up, so they may be packed.
+    std::vector<Pack> packs = pack_clients(program->plan->program, *clients);
+    const RunReport report = run_packs(program, std::move(packs), of_turn(settings, turn), options);
     seconds["all"] = report.seconds;
     return Outcome{seconds.at(time),
                    values_of(report.results),

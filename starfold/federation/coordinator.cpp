@@ -3,10 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "starfold/base/error.h"
 
 namespace starfold {
+namespace {
+
+void require_clients(const ir::Program& program, const std::vector<std::string>& clients) {
+  const bool reads_records = std::any_of(program.inputs.begin(), program.inputs.end(),
+                                         [](const ir::Input& i) { return i.type.federated(); });
+  if (clients.empty() && reads_records)
+    throw RunError("a federation needs at least one client: the program reads records");
+  std::set<std::string_view> names;
+  for (const std::string& name : clients) {
+    if (!names.insert(name).second) throw RunError(fmt::format("two clients are named {}", name));
+  }
+}
+
+}  // namespace
 
 Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings,
                          std::vector<std::string> clients, bool optimize,
@@ -15,10 +30,11 @@ Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Setting
       settings_(std::move(settings)),
       stop_(stop),
       clients_(std::move(clients)) {
-  if (clients_.empty()) throw RunError("a federation needs at least one client");
+  require_clients(program_->plan->program, clients_);
   sizes_ = bind_settings(program_->plan->program, settings_);
   answered_.resize(clients_.size());
   request_ = encode_message(StartMessage{program_->hash, program_->text, sizes_, optimize});
+  if (clients_.empty()) all_answered();  // nobody to wait for
 }
 
 void Coordinator::reject(std::size_t client, const std::string& reason) const {
@@ -26,7 +42,8 @@ void Coordinator::reject(std::size_t client, const std::string& reason) const {
       fmt::format("the answer of client {} cannot be used: {}", clients_[client], reason));
 }
 
-void Coordinator::absorb(std::size_t client, std::string_view answer) {
+std::int64_t Coordinator::absorb(std::size_t client, std::string_view answer) {
+  if (client >= clients_.size()) throw Bug(fmt::format("there is no client number {}", client));
   if (done()) reject(client, "the run has ended");
   if (answered_[client]) reject(client, "it has answered already");
   Message message;
@@ -35,7 +52,11 @@ void Coordinator::absorb(std::size_t client, std::string_view answer) {
   } catch (const RunError& error) {
     reject(client, error.what());
   }
-  if (const auto* refusal = std::get_if<RefuseMessage>(&message)) throw RunError(refusal->reason);
+  if (const auto* refusal = std::get_if<RefuseMessage>(&message)) {
+    throw RunError(
+        fmt::format("client {} refuses: {}", clients_[client], sentence(refusal->reason)));
+  }
+  std::int64_t numbers = 0;
   if (phase_ == Phase::greeting) {
     const auto* hello = std::get_if<HelloMessage>(&message);
     if (hello == nullptr) reject(client, "a greeting was expected");
@@ -43,10 +64,12 @@ void Coordinator::absorb(std::size_t client, std::string_view answer) {
   } else {
     auto* state = std::get_if<StateMessage>(&message);
     if (state == nullptr) reject(client, "an encoded state was expected");
+    numbers = numbers_in(state->states);
     take(client, std::move(*state));
   }
   answered_[client] = true;
   if (++answers_ == clients_.size()) all_answered();
+  return numbers;
 }
 
 void Coordinator::greet(std::size_t client, const HelloMessage& message) {

@@ -12,8 +12,9 @@ namespace starfold {
 
 class Coordinator {
  public:
-  // A compiled program without errors, and the clients by name. RunError when settings do not fit,
-  // and later when `stop` is set from outside.
+  // A compiled program without errors, and the clients by name. RunError when settings do not fit, when
+  // a program that reads records has no client or two clients share a name, and later when `stop` is set
+  // from outside.
   Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings,
               std::vector<std::string> clients, bool optimize = true,
               const std::atomic<bool>* stop = nullptr);
@@ -21,8 +22,10 @@ class Coordinator {
   // What to send to every client now; empty when done.
   const Bytes& request() const { return request_; }
   // Takes one client's answer. Answers may come in any order; they are merged in client order, so
-  // the result does not depend on it. RunError names the client when an answer cannot be used.
-  void absorb(std::size_t client, std::string_view answer);
+  // the result does not depend on it. RunError names the client when it refuses or its answer cannot be
+  // used; another answer of that client is still welcome then.
+  // How many numbers about records it held.
+  std::int64_t absorb(std::size_t client, std::string_view answer);
   bool done() const { return phase_ == Phase::done; }
 
   const Results& results() const { return machine_->results(); }

@@ -28,92 +28,165 @@ void parallel_for(std::size_t count, int threads, const std::function<void(std::
   work();
 }
 
-// What was exchanged with one pack, or with each client in it.
+// What was exchanged with one pack, or would have been with each client in it.
 struct Traffic {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
+  std::int64_t numbers = 0;
 };
 
-std::vector<ClientReport> client_reports(const std::vector<std::vector<PackedClient>>& packs,
+std::vector<ClientReport> client_reports(const std::vector<Pack>& packs,
                                          const std::vector<Traffic>& traffic) {
   std::size_t count = 0;
-  for (const std::vector<PackedClient>& pack : packs) count += pack.size();
+  for (const Pack& pack : packs) count += pack.clients.size();
   std::vector<ClientReport> reports(count);
   for (std::size_t i = 0; i < packs.size(); ++i) {
-    for (const PackedClient& client : packs[i])
-      reports.at(client.place) = {client.name, client.records, traffic[i].sent,
-                                  traffic[i].received};
+    for (const PackedClient& client : packs[i].clients)
+      reports.at(client.place) = {client.name, client.records, traffic[i].sent, traffic[i].received,
+                                  traffic[i].numbers};
   }
   return reports;
 }
+
+std::int64_t packed_clients(const std::vector<Pack>& packs) {
+  std::int64_t count = 0;
+  for (const Pack& pack : packs) {
+    if (pack.clients.size() > 1) count += static_cast<std::int64_t>(pack.clients.size());
+  }
+  return count;
+}
+
+// The first client of a pack that cannot answer what its pack could not, found by halves: a pack fails
+// when one of its records does. `requests` are those that led there.
+RunError blame(const ir::Program& program, const Pack& pack, const Arrays& arrays,
+               const RunError& failure, const std::vector<Bytes>& requests, ProgramCache& cache,
+               EngineOptions options) {
+  const auto trouble = [&](std::size_t first, std::size_t last) {
+    Node node(unpack(program, pack, arrays, first, last), cache, options);
+    for (const Bytes& request : requests) {
+      node.handle(request);
+      if (node.trouble()) break;
+    }
+    return node.trouble();
+  };
+  std::size_t first = 0;
+  std::size_t last = pack.clients.size();
+  while (last - first > 1) {
+    const std::size_t middle = first + (last - first) / 2;
+    (trouble(first, middle) ? last : first) = middle;
+  }
+  return trouble(first, last).value_or(failure);
+}
+
+class LocalRun {
+ public:
+  LocalRun(const std::shared_ptr<const CompiledProgram>& program, std::vector<Pack> packs,
+           const Settings& settings, const RunOptions& options)
+      : program_(program),
+        packs_(std::move(packs)),
+        options_(options),
+        threads_(options.threads > 0
+                     ? options.threads
+                     : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
+        coordinator_(program, settings, names_of(packs_), options.optimize, options.stop),
+        cache_(*options.signature),
+        traffic_(packs_.size()) {
+    engine_.block_records = options.block_records;
+    // Few clients share their threads among blocks; many are spread over the threads themselves.
+    engine_.threads =
+        std::max(1, threads_ / static_cast<int>(std::max<std::size_t>(1, packs_.size())));
+    nodes_.reserve(packs_.size());
+    for (Pack& pack : packs_) nodes_.emplace_back(std::move(pack.records), cache_, engine_);
+    report_.round_runs.resize(static_cast<std::size_t>(program->plan->rounds));
+  }
+
+  RunReport run() {
+    while (!coordinator_.done()) {
+      if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
+      round();
+    }
+    report_.results = coordinator_.results();
+    report_.rounds = coordinator_.rounds_run();
+    report_.sizes = coordinator_.sizes();
+    report_.clients = client_reports(packs_, traffic_);
+    report_.packed = packed_clients(packs_);
+    report_.seconds = since(start_);
+    return std::move(report_);
+  }
+
+ private:
+  static std::vector<std::string> names_of(const std::vector<Pack>& packs) {
+    std::vector<std::string> names;
+    for (const Pack& pack : packs) names.push_back(pack.records.name);
+    return names;
+  }
+
+  // One request to every node, and all answers.
+  void round() {
+    const Clock::time_point round_start = Clock::now();
+    const Bytes request = coordinator_.request();
+    const Round* const round = coordinator_.round();
+    const bool greeting = round == nullptr;
+    if (greeting) greeting_ = request;
+    if (!greeting) ++report_.round_runs[static_cast<std::size_t>(round->number)];
+    std::vector<Bytes> answers(nodes_.size());
+    // While nodes start they share the compilation of the program, one after the other.
+    parallel_for(nodes_.size(), greeting ? 1 : threads_, [&](std::size_t i) {
+      answers[i] = nodes_[i].handle(request);
+      if (greeting && packs_[i].clients.size() == 1) nodes_[i].release_arrays();
+    });
+    const double worked = since(round_start);
+    report_.times.clients += worked;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      // The user of a local run owns all data: she is told what no message says.
+      if (nodes_[i].trouble()) fail(i, request);
+      traffic_[i].received += request.size();
+      traffic_[i].sent += answers[i].size();
+      traffic_[i].numbers += coordinator_.absorb(i, answers[i]);
+    }
+    report_.times.server += since(round_start) - worked;
+    if (!greeting && options_.watch) {
+      options_.watch({coordinator_.rounds_run(), coordinator_.iteration(), since(start_),
+                      since(round_start), &coordinator_.results()});
+    }
+  }
+
+  [[noreturn]] void fail(std::size_t i, const Bytes& request) {
+    const RunError failure = *nodes_[i].trouble();
+    if (packs_[i].clients.size() == 1) throw failure;
+    const Client client = nodes_[i].release_client();
+    std::vector<Bytes> requests = {greeting_};
+    if (request != greeting_) requests.push_back(request);
+    throw blame(program_->plan->program, packs_[i], client.arrays, failure, requests, cache_,
+                engine_);
+  }
+
+  const Clock::time_point start_ = Clock::now();
+  std::shared_ptr<const CompiledProgram> program_;
+  std::vector<Pack> packs_;
+  const RunOptions& options_;
+  int threads_;
+  Coordinator coordinator_;
+  ProgramCache cache_;
+  EngineOptions engine_;
+  std::vector<Node> nodes_;
+  std::vector<Traffic> traffic_;
+  Bytes greeting_;
+  RunReport report_;
+};
 
 }  // namespace
 
 RunReport run_local(const std::shared_ptr<const CompiledProgram>& program,
                     std::vector<Client> clients, const Settings& settings,
                     const RunOptions& options) {
-  return run_packs(program, pack_clients(program->plan->program, std::move(clients)), settings,
+  return run_packs(program, keep_apart(program->plan->program, std::move(clients)), settings,
                    options);
 }
 
 RunReport run_packs(const std::shared_ptr<const CompiledProgram>& program, std::vector<Pack> packs,
                     const Settings& settings, const RunOptions& options) {
-  const Clock::time_point start = Clock::now();
-  const int threads = options.threads > 0
-                          ? options.threads
-                          : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  std::vector<std::string> names;
-  for (const Pack& pack : packs) names.push_back(pack.records.name);
-  Coordinator coordinator(program, settings, std::move(names), options.optimize, options.stop);
-  ProgramCache cache(*options.signature);
-  EngineOptions engine;
-  engine.block_records = options.block_records;
-  // Few clients share their threads among blocks; many are spread over the threads themselves.
-  engine.threads = std::max(1, threads / static_cast<int>(std::max<std::size_t>(1, packs.size())));
-  std::vector<std::vector<PackedClient>> clients;
-  std::vector<Node> nodes;
-  nodes.reserve(packs.size());
-  for (Pack& pack : packs) {
-    clients.push_back(std::move(pack.clients));
-    nodes.emplace_back(std::move(pack.records), cache, engine);
-  }
-
-  RunReport report;
-  report.round_runs.resize(static_cast<std::size_t>(program->plan->rounds));
-  std::vector<Bytes> answers(nodes.size());
-  std::vector<Traffic> traffic(nodes.size());
-  bool greeting = true;
-  while (!coordinator.done()) {
-    if (options.stop != nullptr && *options.stop) throw RunError("the run was stopped");
-    const Clock::time_point round_start = Clock::now();
-    const Bytes& request = coordinator.request();
-    if (const Round* round = coordinator.round())
-      ++report.round_runs[static_cast<std::size_t>(round->number)];
-    // While nodes start they share the compilation of the program, one after the other.
-    parallel_for(nodes.size(), greeting ? 1 : threads, [&](std::size_t i) {
-      answers[i] = nodes[i].handle(request);
-      if (greeting) nodes[i].release_arrays();
-    });
-    const double worked = since(round_start);
-    report.times.clients += worked;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      traffic[i].received += request.size();
-      traffic[i].sent += answers[i].size();
-    }
-    for (std::size_t i = 0; i < nodes.size(); ++i) coordinator.absorb(i, answers[i]);
-    report.times.server += since(round_start) - worked;
-    if (!greeting && options.watch) {
-      options.watch({coordinator.rounds_run(), coordinator.iteration(), since(start),
-                     since(round_start), &coordinator.results()});
-    }
-    greeting = false;
-  }
-  report.results = coordinator.results();
-  report.rounds = coordinator.rounds_run();
-  report.sizes = coordinator.sizes();
-  report.clients = client_reports(clients, traffic);
-  report.seconds = since(start);
-  return report;
+  return LocalRun(program, std::move(packs), settings, options).run();
 }
 
 }  // namespace starfold

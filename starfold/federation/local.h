@@ -36,6 +36,7 @@ struct ClientReport {
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
   std::int64_t dropped = 0;  // records left out for a missing value; known to who loads them
+  std::int64_t numbers_sent = 0;  // about its records: the entries of its states in all rounds
 };
 
 // Where the time of a run went, in seconds.
@@ -50,6 +51,9 @@ struct RunReport {
   Results results;
   std::int64_t rounds = 0;
   std::vector<ClientReport> clients;
+  // Of these, how many were packed in a simulation. They sent nothing themselves: their bytes and numbers
+  // are those that a message of theirs would have.
+  std::int64_t packed = 0;
   double seconds = 0;
   RunTimes times;
   SizeValues sizes;                      // what the data and the settings made of the sizes
@@ -59,13 +63,15 @@ struct RunReport {
   bool client_details = true;  // whether a page may say how many records each client has
 };
 
-// Runs a program without errors over clients. RunError when data, numerics or a client stop it.
+// Runs a program without errors over clients, each of which encodes its own records. RunError when data,
+// numerics or a client stop it: it names the client and, where there is one, the place in the program. Who
+// runs all clients owns their data, so details that no message carries are in it.
 RunReport run_local(const std::shared_ptr<const CompiledProgram>& program,
                     std::vector<Client> clients, const Settings& settings,
                     const RunOptions& options = {});
 
-// The same over clients that were packed. The report has each of them: the size of a message does not
-// depend on whose records are in it.
+// A simulation: the same over clients of which many may be packed. The report has each of them: the size of
+// a message does not depend on whose records are in it.
 RunReport run_packs(const std::shared_ptr<const CompiledProgram>& program, std::vector<Pack> packs,
                     const Settings& settings, const RunOptions& options = {});
 

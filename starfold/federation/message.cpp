@@ -192,8 +192,12 @@ StateMessage read_state(Reader& in) {
   return m;
 }
 
-void write(Writer& out, const RefuseMessage& m) { out.text(m.reason); }
-RefuseMessage read_refuse(Reader& in) { return {in.text()}; }
+void write(Writer& out, const RefuseMessage& m) { out.number(static_cast<std::uint8_t>(m.reason)); }
+RefuseMessage read_refuse(Reader& in) {
+  const auto reason = in.number<std::uint8_t>();
+  if (reason >= refusal_count) Reader::fail();
+  return {static_cast<Refusal>(reason)};
+}
 
 Message read_body(std::uint16_t kind, Reader& in) {
   switch (kind) {
@@ -213,6 +217,32 @@ Message read_body(std::uint16_t kind, Reader& in) {
 }
 
 }  // namespace
+
+std::string_view sentence(Refusal refusal) {
+  static constexpr std::string_view sentences[refusal_count] = {
+      "the request cannot be read",
+      "this message is not for a client",
+      "the program has errors",
+      "the same text gives another plan there; client and server run different versions",
+      "its data do not fit the program",
+      "no program was started",
+      "the request belongs to another program",
+      "the plan has no such round",
+      "the shared values are not those that the round needs",
+      "its records cannot be folded as the program asks",
+      "it has not enough memory or threads",
+      "an internal error",
+  };
+  return sentences[static_cast<std::size_t>(refusal)];
+}
+
+std::int64_t numbers_in(const std::vector<MergeState>& states) {
+  std::int64_t count = 0;
+  for (const MergeState& state : states) {
+    for (const Tensor& part : state) count += part.count();
+  }
+  return count;
+}
 
 Bytes encode_message(const Message& message) {
   Writer body;

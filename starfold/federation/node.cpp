@@ -9,6 +9,29 @@
 #include "starfold/runtime/apply.h"
 
 namespace starfold {
+namespace {
+
+// A refusal on its way out of the functions below: the reason for the server, the rest for the owner.
+struct Refused {
+  Refusal reason;
+  RunError detail;
+};
+
+// The work of `step`; what it cannot do becomes a refusal for this reason, with a detail that names
+// the client.
+template <typename Step>
+auto or_refuse(Refusal reason, const std::string& client, const Step& step) {
+  try {
+    return step();
+  } catch (const RunError& error) {
+    const std::string name = client.starts_with("client ") ? client : "client " + client;
+    const std::string what = error.what();
+    const std::string words = what.starts_with(name) ? what : name + ": " + what;
+    throw Refused{reason, error.where() ? RunError(words, *error.where()) : RunError(words)};
+  }
+}
+
+}  // namespace
 
 std::shared_ptr<const CompiledProgram> ProgramCache::get(const ProgramText& text, bool optimize) {
   if (!last_ || !(last_->text == text) || last_optimize_ != optimize) {
@@ -21,74 +44,100 @@ std::shared_ptr<const CompiledProgram> ProgramCache::get(const ProgramText& text
   return last_;
 }
 
+std::shared_ptr<const Encoders> ProgramCache::encoders(
+    const std::shared_ptr<const CompiledProgram>& program, const SizeValues& sizes) {
+  if (!encoders_ || encoders_plan_ != program->plan || encoders_sizes_ != sizes) {
+    encoders_ = std::make_shared<const Encoders>(program->plan, sizes);
+    encoders_plan_ = program->plan;
+    encoders_sizes_ = sizes;
+  }
+  return encoders_;
+}
+
 Node::Node(Client client, ProgramCache& cache, EngineOptions options)
     : client_(std::move(client)), cache_(cache), options_(options) {}
 
-static std::string no_resources(const std::string& client) {
-  return fmt::format("client {}: it has not enough memory or threads", client);
-}
-
 Bytes Node::handle(std::string_view request) {
+  trouble_.reset();
+  const auto refuse = [&](Refusal reason, RunError detail) {
+    trouble_ = std::move(detail);
+    return encode_message(RefuseMessage{reason});
+  };
+  // What an unexpected failure says may hold anything, so nobody is told its words.
+  const auto own = [&](Refusal reason) {
+    return RunError(fmt::format("client {}: {}", client_.name, sentence(reason)));
+  };
   try {
-    return encode_message(answer(decode_message(request)));
-  } catch (const RunError& error) {
-    return encode_message(RefuseMessage{error.what()});
+    return encode_message(answer(request));
+  } catch (const Refused& refused) {
+    return refuse(refused.reason, refused.detail);
   } catch (const std::bad_alloc&) {
-    return encode_message(RefuseMessage{no_resources(client_.name)});
+    return refuse(Refusal::no_resources, own(Refusal::no_resources));
   } catch (const std::system_error&) {
-    return encode_message(RefuseMessage{no_resources(client_.name)});
+    return refuse(Refusal::no_resources, own(Refusal::no_resources));
+  } catch (const Bug& bug) {  // its words are ours
+    return refuse(Refusal::internal_error, RunError(fmt::format("client {}: an internal error: {}",
+                                                                client_.name, bug.what())));
   } catch (const std::exception&) {
-    // What an unexpected failure says may hold anything; only a fixed sentence leaves.
-    return encode_message(RefuseMessage{fmt::format("client {}: an internal error", client_.name)});
+    return refuse(Refusal::internal_error, own(Refusal::internal_error));
   }
 }
 
-Message Node::answer(const Message& request) {
+void Node::refuse(Refusal reason, const std::string& detail) const {
+  throw Refused{reason, RunError(fmt::format("client {}: {}", client_.name, detail))};
+}
+
+Message Node::answer(std::string_view bytes) {
+  const Message request =
+      or_refuse(Refusal::unreadable, client_.name, [&] { return decode_message(bytes); });
   if (const auto* message = std::get_if<StartMessage>(&request)) return start(*message);
   if (const auto* message = std::get_if<EncodeMessage>(&request)) return encode(*message);
-  throw RunError(fmt::format("client {}: this message is not for a client", client_.name));
+  refuse(Refusal::not_a_request, "this message is not for a client");
 }
 
 Message Node::start(const StartMessage& message) {
+  engine_.reset();  // a start that fails leaves nothing started
   program_ = cache_.get(message.program, message.optimize);
-  if (!program_->plan)
-    throw RunError(fmt::format("client {}: the program has errors", client_.name));
+  if (!program_->plan) refuse(Refusal::program_errors, "the program has errors");
   if (program_->hash != message.plan_hash) {
-    throw RunError(
-        fmt::format("client {}: the same text gives another plan here; client and server run "
-                    "different versions",
-                    client_.name));
+    refuse(Refusal::another_plan,
+           "the same text gives another plan here; client and server run different versions");
   }
-  sizes_ = bind_client(program_->plan->program, client_, message.sizes);
-  require_sizes(program_->plan->program, sizes_);
-  rounds_ = rounds_of(*program_->plan);
-  engine_ = std::make_unique<Engine>(program_->plan, sizes_, client_, options_);
-  return HelloMessage{program_->hash, sizes_};
+  return or_refuse(Refusal::data_misfit, client_.name, [&]() -> Message {
+    sizes_ = bind_client(program_->plan->program, client_, message.sizes);
+    require_sizes(program_->plan->program, sizes_);
+    rounds_ = rounds_of(*program_->plan);
+    engine_ = std::make_unique<Engine>(cache_.encoders(program_, sizes_), client_, options_);
+    return HelloMessage{program_->hash, sizes_};
+  });
 }
 
 Message Node::encode(const EncodeMessage& message) {
-  if (!engine_) throw RunError(fmt::format("client {}: no program was started", client_.name));
+  if (!engine_) refuse(Refusal::not_started, "no program was started");
   if (message.plan_hash != program_->hash)
-    throw RunError(fmt::format("client {}: a request for another program", client_.name));
+    refuse(Refusal::another_program, "a request for another program");
   if (message.round >= rounds_.size())
-    throw RunError(fmt::format("client {}: the plan has no round {}", client_.name, message.round));
+    refuse(Refusal::no_such_round, fmt::format("the plan has no round {}", message.round));
   const Round& round = *rounds_[message.round];
   if (message.values.size() != round.receives.size()) {
-    throw RunError(fmt::format("client {}: round {} needs {} shared values, not {}", client_.name,
-                               message.round, round.receives.size(), message.values.size()));
+    refuse(Refusal::values_misfit,
+           fmt::format("round {} needs {} shared values, not {}", message.round,
+                       round.receives.size(), message.values.size()));
   }
   std::map<ir::NodeId, Tensor> received;
   for (std::size_t i = 0; i < round.receives.size(); ++i) {
     const Shape expected =
         cell_shape(program_->plan->program.graph[round.receives[i]].type(), sizes_);
     if (message.values[i].shape != expected) {
-      throw RunError(fmt::format("client {}: the shared value {} has the wrong shape", client_.name,
-                                 describe(*program_->plan, round.receives[i])));
+      refuse(Refusal::values_misfit, fmt::format("the shared value {} has the wrong shape",
+                                                 describe(*program_->plan, round.receives[i])));
     }
     received.emplace(round.receives[i], message.values[i]);
   }
-  return StateMessage{program_->hash, message.sequence, message.round,
-                      engine_->encode(round, received)};
+  return or_refuse(Refusal::cannot_encode, client_.name, [&]() -> Message {
+    return StateMessage{program_->hash, message.sequence, message.round,
+                        engine_->encode(round, received)};
+  });
 }
 
 }  // namespace starfold

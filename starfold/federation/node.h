@@ -3,41 +3,59 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "starfold/base/error.h"
 #include "starfold/federation/program.h"
 #include "starfold/ops/standard.h"
 #include "starfold/runtime/engine.h"
 
 namespace starfold {
 
-// Lets nodes of one process share the compilation of one program text.
+// Lets nodes of one process share the compilation of one program text, and of its encoders for the
+// same sizes.
 class ProgramCache {
  public:
   explicit ProgramCache(const Signature& signature = standard_signature())
       : signature_(signature) {}
   std::shared_ptr<const CompiledProgram> get(const ProgramText& text, bool optimize);
+  std::shared_ptr<const Encoders> encoders(const std::shared_ptr<const CompiledProgram>& program,
+                                           const SizeValues& sizes);
 
  private:
   const Signature& signature_;
   std::shared_ptr<const CompiledProgram> last_;
   bool last_optimize_ = true;
+  std::shared_ptr<const Encoders> encoders_;
+  std::shared_ptr<const Plan> encoders_plan_;
+  SizeValues encoders_sizes_;
 };
 
 class Node {
  public:
   Node(Client client, ProgramCache& cache, EngineOptions options = {});
 
-  // The answer to a request, always a message: hello, state, or a refusal with its reason.
+  // The answer to a request, always a message: hello, state, or a refusal with one of the fixed
+  // reasons.
   Bytes handle(std::string_view request);
+  // What stood behind a refusal of the last request, for the owner of the data alone: it may hold counts
+  // and sizes, and names the client and, where there is one, the place in the program.
+  const std::optional<RunError>& trouble() const { return trouble_; }
 
   const Client& client() const { return client_; }
 
   // Lets go of the arrays as they came, once the program that was started has laid them out. No other
   // program can be started after that.
   void release_arrays() { client_.arrays.clear(); }
+  // Ends the node: its client, as far as it still has its arrays. What was laid out is let go first.
+  Client release_client() {
+    engine_.reset();
+    return std::move(client_);
+  }
 
  private:
-  Message answer(const Message& request);
+  Message answer(std::string_view bytes);
+  [[noreturn]] void refuse(Refusal reason, const std::string& detail) const;
   Message start(const StartMessage& message);
   Message encode(const EncodeMessage& message);
 
@@ -48,6 +66,7 @@ class Node {
   SizeValues sizes_;
   std::vector<const Round*> rounds_;
   std::unique_ptr<Engine> engine_;
+  std::optional<RunError> trouble_;
 };
 
 }  // namespace starfold

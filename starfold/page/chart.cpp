@@ -249,17 +249,17 @@ class HeatMap {
     left_ = std::max(30.0, labels_width(rows) + 12);
     // Names of columns stand aslant above them, and reach over the last one.
     slant_ = columns_.empty() || size > most_named ? 0 : slope * labels_width(columns);
-    cell_ =
+    square_ =
         std::clamp((width - left_ - std::max(8.0, slant_)) / static_cast<double>(size), 5.0, 54.0);
     top_ = std::max(24.0, slant_ + 14);
   }
 
   std::string draw(std::string_view label) const {
     if (full_ == 0) return "";
-    const double side = cell_ * static_cast<double>(size_);
+    const double side = square_ * static_cast<double>(size_);
     return open_svg(label, std::max(left_ + side + std::max(8.0, slant_), 250.0),
                     top_ + side + 44) +
-           labels() + cells() + legend(top_ + side + 14) + "</svg>\n";
+           labels() + squares() + legend(top_ + side + 14) + "</svg>\n";
   }
 
  private:
@@ -270,7 +270,7 @@ class HeatMap {
     std::string svg;
     const std::size_t every = size_ <= most_named ? 1 : (size_ + 7) / 8;
     for (std::size_t i = 0; i < size_; i += every) {
-      const double centre = cell_ * (static_cast<double>(i) + 0.5);
+      const double centre = square_ * (static_cast<double>(i) + 0.5);
       svg += text_at(left_ - 7, top_ + centre + 4, "end", shortened(row_label(rows_, i)));
       if (slant_ == 0) {
         svg += text_at(left_ + centre, top_ - 8, "middle", std::to_string(i + 1));
@@ -291,7 +291,7 @@ class HeatMap {
         h);
   }
 
-  // A few digits of the full colour's value; empty where the cells are too small for them.
+  // A few digits of the full colour's value; empty where the squares are too small for them.
   std::vector<std::string> texts() const {
     const int decimals =
         std::clamp(2 - static_cast<int>(std::floor(std::log10(full_) + 1e-9)), 0, 9);
@@ -304,10 +304,10 @@ class HeatMap {
       texts.push_back(zero ? "0" : with_minus(text));
       longest = std::max(longest, text.size());
     }
-    return 7.4 * static_cast<double>(longest) <= cell_ ? texts : std::vector<std::string>();
+    return 7.4 * static_cast<double>(longest) <= square_ ? texts : std::vector<std::string>();
   }
 
-  std::string cells() const {
+  std::string squares() const {
     const std::vector<std::string> written = texts();
     std::string svg;
     for (std::size_t i = 0; i < size_ * size_; ++i) {
@@ -315,13 +315,13 @@ class HeatMap {
       if (!std::isfinite(value)) continue;
       const std::size_t row = i / size_;
       const std::size_t column = i % size_;
-      const double x = left_ + cell_ * static_cast<double>(column);
-      const double y = top_ + cell_ * static_cast<double>(row);
-      svg += swatch(x + 0.5, y + 0.5, cell_ - 1, cell_ - 1, value) +
+      const double x = left_ + square_ * static_cast<double>(column);
+      const double y = top_ + square_ * static_cast<double>(row);
+      svg += swatch(x + 0.5, y + 0.5, square_ - 1, square_ - 1, value) +
              fmt::format("<title>{}, {}: {}</title></rect>\n", escape(row_label(rows_, row)),
                          escape(row_label(columns_, column)), exact(given_[i]));
       if (!written.empty())
-        svg += text_at(x + cell_ / 2, y + cell_ / 2 + 4, "middle strong", written[i]);
+        svg += text_at(x + square_ / 2, y + square_ / 2 + 4, "middle strong", written[i]);
     }
     return svg;
   }
@@ -349,7 +349,7 @@ class HeatMap {
   double left_ = 0;
   double top_ = 0;
   double slant_ = 0;  // how far the last column's name reaches; 0: columns are numbered
-  double cell_ = 0;
+  double square_ = 0;
 };
 
 }  // namespace

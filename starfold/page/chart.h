@@ -31,7 +31,7 @@ std::string bar_chart(std::string_view label, const Labels& names, std::span<con
 std::string histogram(std::string_view label, std::span<const double> counts,
                       std::span<const double> edges);
 
-// A square of coloured cells: warm above zero, cool below. `limit` is the value of the full colour;
+// A square of coloured squares: warm above zero, cool below. `limit` is the value of the full colour;
 // without one it is the largest magnitude.
 std::string heat_map(std::string_view label, const Labels& rows, const Labels& columns,
                      std::size_t size, std::span<const double> values,

@@ -11,16 +11,15 @@ const Tensor* find(const Outputs& outputs, const std::string& name, const Shape&
   return found != outputs.end() && found->second.shape == shape ? &found->second : nullptr;
 }
 
-// The names along an axis, when they are known and as many as its extent.
-Labels labels_for(const Dim& dim, std::int64_t extent, const AxisNames& axes) {
-  const auto found = axes.find(dim.size);
+// The names along an axis, when they are as many as its extent.
+Labels fitting(const std::vector<Labels>& labels, std::size_t axis, std::int64_t extent) {
   const bool fits =
-      found != axes.end() && static_cast<std::int64_t>(found->second.size()) == extent;
-  return fits ? found->second : Labels();
+      axis < labels.size() && static_cast<std::int64_t>(labels[axis].size()) == extent;
+  return fits ? labels[axis] : Labels();
 }
 
 Entry entry_of(const ir::Program& program, const ir::Output& output, const Tensor& value,
-               const AxisNames& axes, const std::vector<char>& numbered) {
+               const std::vector<Labels>& labels) {
   Entry entry;
   entry.name = output.name;
   entry.value = &value;
@@ -28,10 +27,8 @@ Entry entry_of(const ir::Program& program, const ir::Output& output, const Tenso
   entry.span = output.span;
   const std::size_t rank = value.rank();
   const std::size_t row_axis = rank == 1 ? 0 : rank - 2;
-  if (rank > 0 && numbered[row_axis] == 0)
-    entry.rows = labels_for(entry.type.dims[row_axis], value.shape[row_axis], axes);
-  if (rank > 1 && numbered[rank - 1] == 0)
-    entry.columns = labels_for(entry.type.dims[rank - 1], value.shape.back(), axes);
+  if (rank > 0) entry.rows = fitting(labels, row_axis, value.shape[row_axis]);
+  if (rank > 1) entry.columns = fitting(labels, rank - 1, value.shape.back());
   return entry;
 }
 
@@ -67,15 +64,15 @@ std::optional<Interval> interval_of(const Outputs& outputs, const std::string& n
 }
 
 std::vector<Group> groups_of(const ir::Program& program, const Outputs& outputs,
-                             const AxisNames& axes) {
+                             const OutputLabels& labels) {
   std::map<std::string, Entry> entries;
   std::set<std::string> candidates;
-  const std::vector<std::vector<char>> numbered = numbered_axes(program);
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const ir::Output& output = program.outputs[i];
     const auto value = outputs.find(output.name);
     if (value == outputs.end()) continue;
-    Entry entry = entry_of(program, output, value->second, axes, numbered[i]);
+    Entry entry = entry_of(program, output, value->second,
+                           i < labels.size() ? labels[i] : std::vector<Labels>());
     entry.interval = interval_of(outputs, output.name);
     if (entry.interval) candidates.insert(entry.interval->from.begin(), entry.interval->from.end());
     entries.emplace(output.name, std::move(entry));

@@ -38,6 +38,6 @@ struct Entry {
 // Never empty. What makes an interval stands behind the output that has it.
 using Group = std::vector<Entry>;
 std::vector<Group> groups_of(const ir::Program& program, const Outputs& outputs,
-                             const AxisNames& axes);
+                             const OutputLabels& labels);
 
 }  // namespace starfold::page

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "starfold/page/html.h"
 #include "starfold/page/listing.h"
 #include "starfold/page/pages.h"
 #include "starfold/page/picture.h"
 #include "starfold/page/study_section.h"
 #include "starfold/page/words.h"
+#include "starfold/plan/disclosure.h"
 #include "starfold/plan/explain.h"
 
 namespace starfold {
@@ -44,10 +47,12 @@ std::string lead(const Plan& plan) {
   std::string text =
       fmt::format("<p class=\"lead\">This program computes {} ", listed_some(output_names(plan)));
   if (inputs.empty()) return text + "from shared values only. It reads no records.</p>\n";
-  return text + fmt::format(
-                    "from the records {} of all clients, as if they were in one place. The records "
-                    "themselves stay where they are.</p>\n",
-                    listed_some(inputs));
+  return text +
+         fmt::format(
+             "from the records {} of all clients, as if they were in one place. Each client "
+             "folds its own records and sends only the folds; this page says which, and what "
+             "they show.</p>\n",
+             listed_some(inputs));
 }
 
 std::string messages_sentence(const Plan& plan, const std::vector<Place>& places) {
@@ -76,9 +81,21 @@ std::string messages_sentence(const Plan& plan, const std::vector<Place>& places
 
 // The same in figures, and what the letters in them stand for.
 std::string figures(const Plan& plan, const std::vector<Place>& places) {
-  std::string html = "<dl class=\"figures\"><div><dt>records sent</dt><dd>0</dd></div>";
-  html += fmt::format("<div><dt>{} of message</dt><dd>{}</dd></div>",
-                      places.size() == 1 ? "kind" : "kinds", places.size());
+  std::size_t values = 0;
+  std::size_t risky = 0;
+  for (const std::vector<Disclosure>& round : disclosures(plan)) {
+    values += round.size();
+    risky += static_cast<std::size_t>(
+        std::count_if(round.begin(), round.end(),
+                      [](const Disclosure& value) { return value.shows >= Shows::group; }));
+  }
+  std::string html = fmt::format(
+      "<dl class=\"figures\"><div><dt>{} of message</dt><dd>{}</dd></div>"
+      "<div><dt>{} sent</dt><dd>{}</dd></div>",
+      places.size() == 1 ? "kind" : "kinds", places.size(), values == 1 ? "value" : "values",
+      values);
+  if (values > 0)
+    html += fmt::format("<div><dt>of these, can show single records</dt><dd>{}</dd></div>", risky);
   const std::optional<Size> total = total_numbers(plan, places);
   if (total)
     html += fmt::format(
@@ -95,8 +112,8 @@ std::string in_short(const Plan& plan, const std::vector<Place>& places) {
   std::string html = "<ul class=\"points\">\n";
   if (!federated_inputs(plan).empty()) {
     html +=
-        "<li><b>Records stay.</b> Whatever has one entry per record is marked with a star, and "
-        "nothing so marked can be sent; the program "
+        "<li><b>Nothing with an entry per record is sent.</b> Whatever has one is marked with a "
+        "star, and nothing so marked can be sent before it is folded over the records; the program "
         "was checked for that before this page was made. <a href=\"#stays\">The list</a></li>\n";
   }
   html += "<li>" + messages_sentence(plan, places) +
@@ -106,25 +123,27 @@ std::string in_short(const Plan& plan, const std::vector<Place>& places) {
         "<li><b>More records do not mean more data sent.</b> The size of a message is fixed by the "
         "program; a client with ten records sends as "
         "many numbers as one with ten million.</li>\n"
-        "<li><b>What is sent are summaries, not anonymous data.</b> Each number is folded from all "
-        "records of a client. Where a client has "
-        "very few records, a summary can still reveal them: the sum over one record is that "
-        "record. The server sees each client's message "
-        "before it merges them.</li>\n";
+        "<li>" +
+        shows_sentence(plan) +
+        "<a href=\"#shows\">Each value</a></li>\n"
+        "<li><b>What is sent are summaries, not anonymous data.</b> The sum over one record is "
+        "that "
+        "record, and a client that sends more numbers than it has records may give them away. The "
+        "server sees each client's message before it merges them.</li>\n";
   }
   return "<div class=\"glance\">" + html + "</ul>\n" + figures(plan, places) + "</div>\n";
 }
 
 std::string leaves(const Plan& plan, const SourceMap& sources, const std::vector<Place>& places) {
   if (places.empty()) return "<p>Nothing: the program folds no records.</p>\n";
-  std::vector<std::vector<Cell>> sent;
-  std::vector<std::vector<Cell>> received;
+  std::vector<std::vector<Field>> sent;
+  std::vector<std::vector<Field>> received;
   for (const Place& place : places) {
     const std::string round =
         fmt::format("<a href=\"#round-{0}\">{0}</a>", place.round->number + 1);
     for (const Merge& merge : place.round->merges) {
       const ir::Node& node = plan.program.graph[merge.fold];
-      const std::optional<Size> count = merge_numbers(plan, merge);
+      const std::optional<Size> count = state_size(plan, merge);
       sent.push_back({{round, true},
                       {code(describe_fold(plan, merge.fold))},
                       {type_tag(node.type())},
@@ -144,7 +163,7 @@ std::string leaves(const Plan& plan, const SourceMap& sources, const std::vector
     }
   }
   std::string html =
-      "<p>This is the complete list. Every row is folded over all records of the client before it "
+      "<p>This is the complete list. Every row is folded over the records of the client before it "
       "is sent, and then merged with "
       "the same value from the other clients.</p>\n";
   html += table("What leaves each client",
@@ -156,6 +175,7 @@ std::string leaves(const Plan& plan, const SourceMap& sources, const std::vector
                  {"How often"},
                  {"Line", true}},
                 sent);
+  html += "<h3 id=\"shows\">What each value shows of records</h3>\n" + shows_table(plan);
   html += "<h3>What the server sends to every client</h3>\n";
   if (received.empty()) return html + "<p>No values, only the request to start a round.</p>\n";
   return html + table("What the server sends",
@@ -164,7 +184,7 @@ std::string leaves(const Plan& plan, const SourceMap& sources, const std::vector
 }
 
 std::string stays(const Plan& plan, const SourceMap& sources) {
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (const ir::NameType& name : plan.program.name_types) {
     if (!name.type.federated()) continue;
     bool input = false;
@@ -178,9 +198,9 @@ std::string stays(const Plan& plan, const SourceMap& sources) {
   }
   if (rows.empty()) return "<p>The program has no value with an entry per record.</p>\n";
   return "<p>These values have one entry per record, and so has everything computed from them "
-         "record by record. The language has no way to send, "
-         "output or look up one of their entries.</p>\n" +
-         table("What never leaves a client",
+         "record by record. None of them is sent; what leaves are folds of them, listed above with "
+         "what each shows.</p>\n" +
+         table("What stays on each client",
                {{"Name"}, {"Type"}, {"In words"}, {"What it is"}, {"Line", true}}, rows);
 }
 
@@ -199,7 +219,7 @@ std::string explain_html(const Plan& given, const SourceMap& sources, const std:
     document.sections.push_back({"study", "This study", study_section(plan, *study)});
   document.sections.push_back({"rounds", "How it runs", rounds_picture(plan)});
   document.sections.push_back({"leaves", "What leaves each client", leaves(plan, sources, places)});
-  document.sections.push_back({"stays", "What never leaves", stays(plan, sources)});
+  document.sections.push_back({"stays", "What stays", stays(plan, sources)});
   document.sections.push_back({"program", "The program",
                                "<p>Marked: the expressions that fold records, and so the only ones "
                                "from which something leaves a client.</p>\n" +

@@ -38,7 +38,7 @@ std::string product(std::string_view text) {
   return html;
 }
 
-std::string cell(const Cell& content, const char* tag) {
+std::string field(const Field& content, const char* tag) {
   return fmt::format("<{}{}>{}</{}>", tag, content.number ? " class=\"n\"" : "", content.html, tag);
 }
 
@@ -115,16 +115,16 @@ std::string listed(const std::vector<std::string>& items) {
   return text;
 }
 
-std::string table(std::string_view label, const std::vector<Cell>& head,
-                  const std::vector<std::vector<Cell>>& rows) {
+std::string table(std::string_view label, const std::vector<Field>& head,
+                  const std::vector<std::vector<Field>>& rows) {
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table><thead><tr>",
       escape(label));
-  for (const Cell& title : head) html += cell(title, "th");
+  for (const Field& title : head) html += field(title, "th");
   html += "</tr></thead><tbody>\n";
-  for (const std::vector<Cell>& row : rows) {
+  for (const std::vector<Field>& row : rows) {
     html += "<tr>";
-    for (const Cell& entry : row) html += cell(entry, "td");
+    for (const Field& entry : row) html += field(entry, "td");
     html += "</tr>\n";
   }
   return html + "</tbody></table></div>\n";

@@ -26,13 +26,13 @@ std::string grouped(std::int64_t number);
 std::string listed(const std::vector<std::string>& items);
 
 // One entry of a table, HTML already, with its alignment.
-struct Cell {
+struct Field {
   std::string html;
   bool number = false;
 };
 // A table that scrolls inside itself where the screen is narrow. `label` names it for screen readers.
-std::string table(std::string_view label, const std::vector<Cell>& head,
-                  const std::vector<std::vector<Cell>>& rows);
+std::string table(std::string_view label, const std::vector<Field>& head,
+                  const std::vector<std::vector<Field>>& rows);
 
 struct Section {
   std::string id;

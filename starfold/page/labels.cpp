@@ -1,219 +1,335 @@
 #include "starfold/page/labels.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <set>
 
 namespace starfold::page {
 namespace {
 
-// The axis beside the star of a federated matrix.
-const Size& width_of(const Type& type) { return type.dims[1 - *type.record_axis()].size; }
+using ir::Kind;
+using ir::NodeId;
+
+// What is known of the entries along one axis.
+struct Axis {
+  bool numbered = false;  // in an order of their own: the names of columns would mislead
+  Labels labels;          // empty: unknown
+  bool partly = false;    // just joined from entries with names and others without
+
+  static Axis in_own_order() { return {true, {}, false}; }
+  // Both are true of the same entries.
+  void join(const Axis& other) {
+    const bool differ = !labels.empty() && !other.labels.empty() && labels != other.labels;
+    if (numbered || other.numbered || differ) {
+      *this = in_own_order();
+    } else if (labels.empty()) {
+      labels = other.labels;
+    }
+  }
+};
+using Axes = std::vector<Axis>;
 
 bool is_ones(const ir::Node& node) {
-  if (node.kind == ir::Kind::constant)
+  if (node.kind == Kind::constant)
     return std::all_of(node.value.data.begin(), node.value.data.end(),
                        [](double v) { return v == 1; });
-  return node.kind == ir::Kind::apply && node.op->name == "ones";
+  return node.kind == Kind::apply && node.op->name == "ones";
 }
 
-bool is_one_column(const ir::Node& node) {
-  return !node.federated() && node.type().rank() > 0 && node.type().dims.back().is_one() &&
-         is_ones(node);
-}
-
-// What the columns of matrices joined side by side are called; empty when one of them has no names.
-Labels joined(const ir::Program& program, const ir::Node& node, const std::vector<Labels>& names) {
-  Labels labels;
-  for (const ir::NodeId part : node.args) {
-    const bool ones = is_one_column(program.graph[part]);
-    if (!ones && names[part].empty()) return {};
-    if (ones) labels.emplace_back(intercept);
-    labels.insert(labels.end(), names[part].begin(), names[part].end());
-  }
-  return labels;
-}
-
-// One mark for each axis, set where entries are numbered.
-using Marks = std::vector<char>;
-
-// Finds marks by following values from operation to operation.
-class Numbering {
+// Follows names from operation to operation.
+class Names {
  public:
-  explicit Numbering(const ir::Program& program) : program_(program), marks_(program.graph.size()) {
-    // A state has the marks of its first value and, known a pass later, of the next.
+  Names(const ir::Program& program, const std::map<std::string, std::vector<std::string>>& columns,
+        const SizeValues& sizes)
+      : program_(program), columns_(columns), sizes_(sizes), axes_(program.graph.size()) {
+    // A state has the names of its first value and, known a pass later, of the next.
     for (int pass = 0; pass < 3; ++pass) {
-      for (ir::NodeId id = 0; id < program.graph.size(); ++id) marks_[id] = find(program.graph[id]);
+      for (NodeId id = 0; id < program.graph.size(); ++id) axes_[id] = find(program.graph[id]);
     }
   }
 
-  const Marks& of(ir::NodeId id) const { return marks_[id].front(); }
+  const Axes& of(NodeId id) const { return axes_[id].front(); }
 
  private:
-  using All = std::vector<Marks>;  // one for each result
+  using All = std::vector<Axes>;  // one for each result
 
   All find(const ir::Node& node) const {
     switch (node.kind) {
-      case ir::Kind::variable:
-        return marks_[node.args[0]];
-      case ir::Kind::project:
-        return {marks_[node.args[0]][node.index]};
-      case ir::Kind::loop_param:
-      case ir::Kind::loop_result: {
+      case Kind::input:
+        return {of_input(program_.inputs[node.index])};
+      case Kind::variable:
+        return axes_[node.args[0]];
+      case Kind::project:
+        return {axes_[node.args[0]][node.index]};
+      case Kind::loop_param:
+      case Kind::loop_result: {
         const ir::Carried& state = program_.loops[node.index].carried[node.slot];
-        return {either(at(state.init, node), at(state.next, node))};
+        Axes axes = known(state.init, node);
+        const Axes next = known(state.next, node);
+        for (std::size_t i = 0; i < axes.size(); ++i) axes[i].join(next[i]);
+        return {std::move(axes)};
       }
-      case ir::Kind::apply:
+      case Kind::apply:
         return apply(node);
       default:
-        return {Marks(node.type().rank())};
+        return {Axes(node.type().rank())};
     }
   }
 
-  // What is known of a node by now; a later one has no marks yet.
-  Marks at(ir::NodeId id, const ir::Node& like) const {
-    return id == ir::no_node || marks_[id].empty() ? Marks(like.type().rank()) : of(id);
+  // What is known of a node by now; nothing yet of a later one.
+  Axes known(NodeId id, const ir::Node& like) const {
+    return id == ir::no_node || axes_[id].empty() ? Axes(like.type().rank()) : of(id);
   }
 
-  static Marks either(Marks a, const Marks& b) {
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = a[i] | b[i];
-    return a;
+  // A matrix of records has the columns of the table beside its star.
+  Axes of_input(const ir::Input& input) const {
+    Axes axes(input.type.rank());
+    const auto own = columns_.find(input.name);
+    if (own != columns_.end() && input.type.federated() && axes.size() == 2)
+      axes[1 - *input.type.record_axis()].labels = own->second;
+    return axes;
   }
 
   All apply(const ir::Node& node) const {
     const std::string& name = node.op->name;
-    const Marks& first = node.args.empty() ? none_ : of(node.args[0]);
-    if (name == "eigh") return {{1}, {first[0], 1}};
-    if (name == "svd") return {{first[0], 1}, {1}, {first[1], 1}};
-    if (name == "qr") return {{first[0], 1}, {1, first[1]}};
+    const Axes& first = node.args.empty() ? none_ : of(node.args[0]);
+    const Axis own = Axis::in_own_order();
+    if (name == "eigh") return {{own}, {first[0], own}};
+    if (name == "svd") return {{first[0], own}, {own}, {first[1], own}};
+    if (name == "qr") return {{first[0], own}, {own, first[1]}};
     if (name == "sort") return {sorted(first)};
     if (name == "[e]") return {looked_up(node, first)};
     if (name == "[:]") return {sliced(first, node.attrs.slices)};
+    if (name == "concat") return {joined(node)};
     if (name == "records") return {{}};
-    switch (node.op->family) {
-      case Family::unary:
-      case Family::binary:
-      case Family::comparison:
-        return {elementwise(node)};
-      case Family::aggregation:
-        return {without(first, node.attrs.axes)};
-      case Family::permutation:
-        return {permuted(first, node.attrs.axes)};
-      case Family::matmul:
-        return {product(node)};
-      default:
-        return anything(node);
-    }
+    if (node.op->family == Family::aggregation) return {without(first, node.attrs.axes)};
+    if (node.op->family == Family::permutation) return {permuted(first, node.attrs.axes)};
+    if (node.op->family == Family::matmul) return {product(node)};
+    return broadcasts(node) ? All{aligned(node)} : by_size(node);
   }
 
-  static Marks sorted(Marks marks) {
-    if (!marks.empty()) marks.back() = 1;
-    return marks;
+  static Axes sorted(Axes axes) {
+    if (!axes.empty()) axes.back() = Axis::in_own_order();
+    return axes;
   }
 
   // Places chosen one by one, then the table's other axes.
-  static Marks looked_up(const ir::Node& node, const Marks& table) {
-    Marks marks(node.type().rank(), 1);
-    std::copy_backward(table.begin() + 1, table.end(), marks.end());
-    return marks;
+  Axes looked_up(const ir::Node& node, const Axes& table) const {
+    Axes axes(node.type().rank(), Axis::in_own_order());
+    std::copy_backward(table.begin() + 1, table.end(), axes.end());
+    const std::optional<Labels> chosen = chosen_labels(program_.graph[node.args[1]], table[0]);
+    if (chosen && axes.size() == table.size()) axes[0] = {false, *chosen, false};
+    return axes;
   }
 
-  static Marks sliced(const Marks& marks, const std::vector<Slice>& slices) {
-    Marks result;
+  // The names at places that are written in the program.
+  std::optional<Labels> chosen_labels(const ir::Node& places, const Axis& table) const {
+    std::vector<double> numbers;
+    if (places.kind == Kind::constant) numbers = places.value.data;
+    if (places.kind == Kind::apply && places.op->name == "[,]") {
+      for (const NodeId arg : places.args) {
+        const ir::Node& place = program_.graph[arg];
+        if (place.kind != Kind::constant || place.value.data.size() != 1) return std::nullopt;
+        numbers.push_back(place.value.data[0]);
+      }
+    }
+    Labels chosen;
+    for (const double number : numbers) {
+      if (!(number >= 1 && number <= static_cast<double>(table.labels.size())) ||
+          number != std::floor(number))
+        return std::nullopt;
+      chosen.push_back(table.labels[static_cast<std::size_t>(number) - 1]);
+    }
+    return chosen.empty() ? std::nullopt : std::optional(chosen);
+  }
+
+  Axes sliced(const Axes& axes, const std::vector<Slice>& slices) const {
+    Axes result;
     std::size_t at = 0;
     for (const Slice& slice : slices) {
       if (slice.kind == Slice::Kind::new_axis) {
-        result.push_back(0);
+        result.emplace_back();
       } else if (slice.kind == Slice::Kind::index) {
         ++at;
       } else {
-        result.push_back(marks[at++]);
+        result.push_back(slice.kind == Slice::Kind::all ? axes[at] : part(axes[at], slice));
+        ++at;
       }
     }
-    result.insert(result.end(), marks.begin() + static_cast<std::ptrdiff_t>(at), marks.end());
+    result.insert(result.end(), axes.begin() + static_cast<std::ptrdiff_t>(at), axes.end());
     return result;
   }
 
-  Marks elementwise(const ir::Node& node) const {
-    Marks marks(node.type().rank());
-    for (const ir::NodeId arg : node.args) {
-      const Marks& own = of(arg);
-      const std::size_t skip = marks.size() - own.size();
-      for (std::size_t i = 0; i < own.size(); ++i) marks[skip + i] |= own[i];
-    }
-    return marks;
+  // Some entries of an axis. Their number may be the size of another one, whose names named entries must
+  // not get.
+  Axis part(const Axis& axis, const Slice& slice) const {
+    if (axis.numbered || axis.labels.empty()) return axis;
+    const std::optional<std::int64_t> first = slice.first.evaluate(sizes_);
+    const std::optional<std::int64_t> last = slice.last.evaluate(sizes_);
+    const auto count = static_cast<std::int64_t>(axis.labels.size());
+    if (!first || !last || *first < 1 || *last > count || *first > *last)
+      return Axis::in_own_order();
+    return {false, Labels(axis.labels.begin() + (*first - 1), axis.labels.begin() + *last), false};
   }
 
-  static Marks without(const Marks& marks, const std::vector<std::int64_t>& axes) {
-    Marks rest;
-    for (std::size_t i = 0; i < marks.size(); ++i) {
-      if (std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) == axes.end())
-        rest.push_back(marks[i]);
+  // Matrices side by side; a column of ones is the intercept.
+  Axes joined(const ir::Node& node) const {
+    const auto at = static_cast<std::size_t>(node.attrs.axes.front());
+    const std::size_t rank = node.type().rank();
+    const std::optional<std::size_t> star = node.type().record_axis();
+    Axes axes(rank);
+    bool complete = true;
+    for (const NodeId arg : node.args) {
+      const Axes& own = of(arg);
+      for (std::size_t k = 0, i = 0; i < rank; ++i) {
+        if (own.size() < rank && i == star)
+          continue;  // a shared operand, repeated for every record
+        const Axis& axis = own[k++];
+        if (i != at) {
+          axes[i].join(axis);
+          continue;
+        }
+        const ir::Node& part = program_.graph[arg];
+        const bool ones = part.type().dims[k - 1].is_one() && is_ones(part);
+        if (ones) axes[at].labels.emplace_back(intercept);
+        axes[at].labels.insert(axes[at].labels.end(), axis.labels.begin(), axis.labels.end());
+        axes[at].numbered = axes[at].numbered || axis.numbered;
+        complete = complete && (ones || !axis.labels.empty());
+      }
+    }
+    if (axes[at].numbered) axes[at] = Axis::in_own_order();
+    if (!complete) axes[at] = {axes[at].numbered, {}, !axes[at].labels.empty()};
+    return axes;
+  }
+
+  static Axes without(const Axes& axes, const std::vector<std::int64_t>& folded) {
+    Axes rest;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      if (std::find(folded.begin(), folded.end(), static_cast<std::int64_t>(i)) == folded.end())
+        rest.push_back(axes[i]);
     }
     return rest;
   }
 
-  static Marks permuted(const Marks& marks, const std::vector<std::int64_t>& axes) {
-    Marks result;
-    for (const std::int64_t axis : axes) result.push_back(marks[static_cast<std::size_t>(axis)]);
+  static Axes permuted(const Axes& axes, const std::vector<std::int64_t>& order) {
+    Axes result;
+    for (const std::int64_t axis : order) result.push_back(axes[static_cast<std::size_t>(axis)]);
     return result;
   }
 
-  Marks product(const ir::Node& node) const {
-    const Marks& a = of(node.args[0]);
-    const Marks& b = of(node.args[1]);
-    Marks marks(node.type().rank());
+  Axes product(const ir::Node& node) const {
+    const Axes& a = of(node.args[0]);
+    const Axes& b = of(node.args[1]);
+    Axes axes(node.type().rank());
     const bool column = b.size() > 1;  // the result's last axis is b's, and a's rows are before it
-    if (column && !marks.empty()) marks.back() |= b.back();
-    if (a.size() > 1 && marks.size() > (column ? 1U : 0U))
-      marks[marks.size() - (column ? 2 : 1)] |= a[a.size() - 2];
-    return marks;
+    if (column && !axes.empty()) axes.back() = b.back();
+    if (a.size() > 1 && axes.size() > (column ? 1U : 0U))
+      axes[axes.size() - (column ? 2 : 1)] = a[a.size() - 2];
+    return axes;
   }
 
-  // Of other operations nothing is known: a mark anywhere is a mark everywhere.
-  All anything(const ir::Node& node) const {
-    const bool any = std::any_of(node.args.begin(), node.args.end(), [&](ir::NodeId arg) {
-      const Marks& own = of(arg);
-      return std::find(own.begin(), own.end(), 1) != own.end();
-    });
+  // Whether the result has the shape that its operands have together: then its entries are theirs.
+  bool broadcasts(const ir::Node& node) const {
+    if (node.args.empty() || node.types.size() > 1) return false;
+    Type type = program_.graph[node.args[0]].type();
+    for (const NodeId arg : node.args) {
+      const Broadcast both = broadcast(type, program_.graph[arg].type());
+      if (both.clash != Clash::none) return false;
+      type = both.type;
+    }
+    return type == node.type();
+  }
+
+  Axes aligned(const ir::Node& node) const {
+    Axes axes(node.type().rank());
+    for (const NodeId arg : node.args) {
+      const Axes& own = of(arg);
+      const std::vector<Dim>& dims = program_.graph[arg].type().dims;
+      const std::size_t skip = axes.size() - own.size();
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        if (dims[i] == node.type().dims[skip + i]) axes[skip + i].join(own[i]);
+      }
+    }
+    return axes;
+  }
+
+  // Of other operations nothing is known. A disorder anywhere is one everywhere; names are those of the
+  // operands' axes of the same size, when all of these have the same.
+  All by_size(const ir::Node& node) const {
+    bool disorder = false;
+    for (const NodeId arg : node.args) {
+      for (const Axis& axis : of(arg)) disorder = disorder || axis.numbered;
+    }
     All all;
-    for (const Type& type : node.types) all.emplace_back(type.rank(), any ? 1 : 0);
+    for (const Type& type : node.types) {
+      all.emplace_back();
+      for (const Dim& dim : type.dims) {
+        all.back().push_back(disorder ? Axis::in_own_order()
+                                      : Axis{false, common(node, dim), false});
+      }
+    }
     return all;
   }
 
+  Labels common(const ir::Node& node, const Dim& dim) const {
+    std::set<Labels> found;
+    for (const NodeId arg : node.args) {
+      const std::vector<Dim>& dims = program_.graph[arg].type().dims;
+      for (std::size_t i = 0; i < dims.size(); ++i) {
+        if (!dim.star && dims[i] == dim) found.insert(of(arg)[i].labels);
+      }
+    }
+    return found.size() == 1 ? *found.begin() : Labels();
+  }
+
   const ir::Program& program_;
-  std::vector<All> marks_;
-  Marks none_;
+  const std::map<std::string, std::vector<std::string>>& columns_;
+  const SizeValues& sizes_;
+  std::vector<All> axes_;
+  Axes none_;
 };
 
-}  // namespace
-
-AxisNames axis_names(const ir::Program& program,
-                     const std::map<std::string, std::vector<std::string>>& columns) {
-  std::vector<Labels> names(program.graph.size());  // of each federated matrix' columns
-  for (const ir::Input& input : program.inputs) {
-    const auto own = columns.find(input.name);
-    if (own != columns.end() && input.type.federated() && input.type.rank() == 2)
-      names[input.node] = own->second;
-  }
-  AxisNames result;
+// What entries along a size are called: the columns of the inputs that have this size, also with others
+// joined to them. Sizes that different columns share have no names.
+std::map<Size, Labels> names_by_size(const ir::Program& program, const Names& names) {
+  std::map<Size, Labels> result;
   std::set<Size> disputed;
-  for (ir::NodeId id = 0; id < program.graph.size(); ++id) {
+  for (NodeId id = 0; id < program.graph.size(); ++id) {
     const ir::Node& node = program.graph[id];
-    if (node.kind == ir::Kind::apply && node.op->name == "concat" && node.federated() &&
-        node.type().rank() == 2)
-      names[id] = joined(program, node, names);
-    if (names[id].empty() || width_of(node.type()).is_constant()) continue;
-    const auto [known, fresh] = result.emplace(width_of(node.type()), names[id]);
-    if (!fresh && known->second != names[id]) disputed.insert(known->first);
+    const bool origin =
+        node.kind == Kind::input || (node.kind == Kind::apply && node.op->name == "concat");
+    for (std::size_t i = 0; origin && i < node.type().rank(); ++i) {
+      const Dim& dim = node.type().dims[i];
+      const Labels& labels = names.of(id)[i].labels;
+      if (names.of(id)[i].partly) disputed.insert(dim.size);
+      if (labels.empty() || dim.star || dim.size.is_constant()) continue;
+      const auto [known, fresh] = result.emplace(dim.size, labels);
+      if (!fresh && known->second != labels) disputed.insert(dim.size);
+    }
   }
   for (const Size& size : disputed) result.erase(size);
   return result;
 }
 
-std::vector<std::vector<char>> numbered_axes(const ir::Program& program) {
-  const Numbering numbering(program);
-  std::vector<std::vector<char>> result;
-  for (const ir::Output& output : program.outputs) result.push_back(numbering.of(output.node));
+}  // namespace
+
+OutputLabels output_labels(const ir::Program& program,
+                           const std::map<std::string, std::vector<std::string>>& columns,
+                           const SizeValues& sizes) {
+  const Names names(program, columns, sizes);
+  const std::map<Size, Labels> by_size = names_by_size(program, names);
+  OutputLabels result;
+  for (const ir::Output& output : program.outputs) {
+    result.emplace_back();
+    const Axes& axes = names.of(output.node);
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const auto fallback = by_size.find(program.graph[output.node].type().dims[i].size);
+      const bool unknown = !axes[i].numbered && axes[i].labels.empty();
+      result.back().push_back(unknown && fallback != by_size.end() ? fallback->second
+                                                                   : axes[i].labels);
+    }
+  }
   return result;
 }
 

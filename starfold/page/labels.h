@@ -15,15 +15,13 @@ using Labels = std::vector<std::string>;
 // The name of a column of ones that a program joins to its inputs.
 inline constexpr const char* intercept = "(intercept)";
 
-// What entries along a size are called: the columns of the inputs that have this size, also with a column
-// of ones joined to them. Sizes that inputs with different columns share have no names.
-using AxisNames = std::map<Size, Labels>;
-AxisNames axis_names(const ir::Program& program,
-                     const std::map<std::string, std::vector<std::string>>& columns);
-
-// For each output and each of its axes: whether the entries along it are numbered whatever its size,
-// because an operation put them in an order of its own. Eigenvalues come in the order of their size,
-// however the columns are called that a matrix was made from.
-std::vector<std::vector<char>> numbered_axes(const ir::Program& program);
+// For each output and each of its axes, what the entries along it are called. Names are followed from the
+// columns of the inputs through the operations: slices and lookups take theirs along, and what an operation
+// puts in an order of its own, such as eigenvalues, has none. Where they cannot be followed, an axis goes by
+// its size, if all inputs of that size have the same columns. `sizes` are those of the run, as far as known.
+using OutputLabels = std::vector<std::vector<Labels>>;
+OutputLabels output_labels(const ir::Program& program,
+                           const std::map<std::string, std::vector<std::string>>& columns,
+                           const SizeValues& sizes = {});
 
 }  // namespace starfold::page

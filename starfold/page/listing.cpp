@@ -157,7 +157,7 @@ std::string listing(const Plan& plan, const SourceMap& sources) {
 }
 
 std::string names_table(const Plan& plan, const SourceMap& sources, const SizeValues& sizes) {
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (const ir::NameType& name : plan.program.name_types) {
     const bool federated = name.type.federated();
     rows.push_back({{code(name.name)},

@@ -57,8 +57,29 @@ std::string lead(const RunReport& report, const Plan& plan) {
     return text +
            "The program was evaluated on the pooled records, for comparison: nothing was sent and "
            "merged.</p>\n";
-  return text + fmt::format("They sent summaries in {}; no record left its client.</p>\n",
-                            plural(report.rounds, "round", "rounds"));
+  if (plan.rounds == 0) return text + "Nothing was sent: the program folds no records.</p>\n";
+  text += fmt::format("{} in {}. {} <a href=\"#shows\">Which</a></p>\n",
+                      report.packed > 0 ? "Summaries were merged" : "They sent summaries",
+                      plural(report.rounds, "round", "rounds"), shows_in_short(plan));
+  return text + (report.packed > 0
+                     ? fmt::format("<p class=\"note packed\">{}</p>\n", packed_note(report))
+                     : "");
+}
+
+// Clients whose messages hold at least as many numbers as they have records.
+std::string outnumbered(const RunReport& report) {
+  std::vector<std::string> names;
+  for (const ClientReport& client : report.clients) {
+    if (client.records > 0 && client.numbers_sent >= client.records)
+      names.push_back(fmt::format("{} ({} from {})", escape(client.name),
+                                  grouped(client.numbers_sent),
+                                  plural(client.records, "record", "records")));
+  }
+  if (names.empty()) return "";
+  return fmt::format(
+      "<p class=\"note outnumbered\">At least as many numbers as records {} by {}: so many "
+      "numbers may give single records away.</p>\n",
+      report.packed > 0 ? "would be sent" : "were sent", listed_some(names, 4));
 }
 
 std::string tile(const std::string& title, const std::string& value) {
@@ -73,7 +94,8 @@ std::string figures(const RunReport& report, const Plan& plan) {
     std::uint64_t most = 0;
     for (const ClientReport& client : report.clients) most = std::max(most, client.bytes_sent);
     html += tile("rounds", grouped(report.rounds)) +
-            tile("sent by a client, at most", bytes_text(most));
+            tile(report.packed > 0 ? "a client would send, at most" : "sent by a client, at most",
+                 bytes_text(most));
   }
   return html + tile("time", duration(whole_time(report))) + "</dl>\n";
 }
@@ -89,7 +111,7 @@ std::string trace_html(const std::string& name, const std::vector<double>& value
                       plural(static_cast<std::int64_t>(values.size()), "iteration", "iterations"));
   constexpr std::size_t most = 200;
   const NumberFormat format = format_for(values);
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (std::size_t i = 0; i < std::min(values.size(), most); ++i) {
     rows.push_back({{fmt::format("<span class=\"index\">{}</span>", i + 1), true},
                     {datum(values[i], format, name, i), true}});
@@ -127,14 +149,15 @@ std::string clients_table(const RunReport& report, bool federated) {
     records = std::max(records, static_cast<double>(client.records));
     sent = std::max(sent, static_cast<double>(client.bytes_sent));
   }
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (std::size_t i = 0; i < std::min(most, report.clients.size()); ++i) {
     const ClientReport& client = report.clients[i];
-    std::vector<Cell> row = {{escape(client.name)}};
+    std::vector<Field> row = {{escape(client.name)}};
     if (report.client_details)
       row.push_back(
           {measured(static_cast<double>(client.records), records, grouped(client.records)), true});
     if (federated) {
+      row.push_back({grouped(client.numbers_sent), true});
       row.push_back({measured(static_cast<double>(client.bytes_sent), sent,
                               grouped(static_cast<std::int64_t>(client.bytes_sent))),
                      true});
@@ -142,9 +165,11 @@ std::string clients_table(const RunReport& report, bool federated) {
     }
     rows.push_back(std::move(row));
   }
-  std::vector<Cell> head = {{"Client"}};
+  std::vector<Field> head = {{"Client"}};
   if (report.client_details) head.push_back({"Records", true});
-  if (federated) head.insert(head.end(), {{"Bytes sent", true}, {"Bytes received", true}});
+  if (federated)
+    head.insert(head.end(),
+                {{"Numbers sent", true}, {"Bytes sent", true}, {"Bytes received", true}});
   std::string html = table("Clients", head, rows);
   if (report.clients.size() > most)
     html += fmt::format(
@@ -155,19 +180,22 @@ std::string clients_table(const RunReport& report, bool federated) {
 
 std::string sent(const RunReport& report, const Plan& plan, const SourceMap& sources) {
   const bool exchanged = federated(report, plan);
-  std::string html = exchanged ? "<p>Every client sends the same kinds of summary, so messages are "
-                                 "equally long however many records a client has. Bytes include "
-                                 "the greeting and the envelope of each message.</p>\n"
-                               : "";
+  std::string html = exchanged
+                         ? "<p>Every client sends the same kinds of summary, so messages are "
+                           "equally long however many records a client has. Numbers are those "
+                           "folded from records; bytes include the greeting and the envelope "
+                           "of each message.</p>\n" +
+                               outnumbered(report)
+                         : "";
   html = "<div class=\"clientlist\">" + html + clients_table(report, exchanged) + "</div>";
   if (!exchanged || plan.rounds == 0) return html;
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (const Place& place : places_of(plan)) {
     const auto number = static_cast<std::size_t>(place.round->number);
     const std::int64_t runs = number < report.round_runs.size() ? report.round_runs[number] : 0;
     for (const Merge& merge : place.round->merges) {
       const ir::Node& node = plan.program.graph[merge.fold];
-      const std::optional<Size> count = merge_numbers(plan, merge);
+      const std::optional<Size> count = state_size(plan, merge);
       const std::int64_t numbers = count ? count->evaluate(report.sizes).value_or(0) : 0;
       rows.push_back({{fmt::format("<a href=\"#round-{0}\">{0}</a>", number + 1), true},
                       {code(describe_fold(plan, merge.fold))},
@@ -179,6 +207,7 @@ std::string sent(const RunReport& report, const Plan& plan, const SourceMap& sou
                       {line_link(sources, node.span), true}});
     }
   }
+  html += "<h3 id=\"shows\">What each value shows of records</h3>\n" + shows_table(plan);
   return html + "<h3>In each message</h3>\n" +
          table("What was in each message",
                {{"Round", true},
@@ -214,13 +243,15 @@ std::string report_html(const RunReport& report, const CompiledProgram& program)
   document.kind = "report of a run";
   document.title = path.substr(path.find_last_of('/') + 1);
   document.lead = lead(report, plan) + figures(report, plan);
-  document.sections.push_back(
-      {"results", "Results",
-       results_html(typed, sources, report.results.outputs, axis_names(typed, report.columns))});
+  document.sections.push_back({"results", "Results",
+                               results_html(typed, sources, report.results.outputs,
+                                            output_labels(typed, report.columns, report.sizes))});
   const std::string progress = traces(report, plan);
   if (progress.find("<article") != std::string::npos)
     document.sections.push_back({"progress", "Progress", progress});
-  document.sections.push_back({"sent", "What each client sent", sent(report, plan, sources)});
+  document.sections.push_back(
+      {"sent", report.packed > 0 ? "What each client would send" : "What each client sent",
+       sent(report, plan, sources)});
   const std::string parts = time_parts(report);
   document.sections.push_back(
       {"rounds", "How it ran",

@@ -78,15 +78,15 @@ std::string vectors_table(const Group& group) {
   const Entry& first = group.front();
   const std::size_t all = first.value->data.size();
   const std::size_t rows = std::min(all, most_rows);
-  std::vector<Cell> head = {{"", true}};
+  std::vector<Field> head = {{"", true}};
   std::vector<NumberFormat> formats;
   for (const Column& column : columns) {
     head.push_back({column.title, true});
     formats.push_back(format_for(column.value->data));
   }
-  std::vector<std::vector<Cell>> body;
+  std::vector<std::vector<Field>> body;
   for (std::size_t i = 0; i < rows; ++i) {
-    std::vector<Cell> row = {{index_html(first.rows, i), first.rows.empty()}};
+    std::vector<Field> row = {{index_html(first.rows, i), first.rows.empty()}};
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const double value = columns[c].value->data[i];
       row.push_back({columns[c].name.empty() ? shown(value, formats[c])
@@ -111,12 +111,12 @@ std::string matrix_table(const Entry& entry, std::size_t begin, std::size_t rows
   const std::size_t shown_rows = std::min(rows, most_rows);
   const std::size_t shown_columns = std::min(columns, most_columns);
   const NumberFormat format = format_for({value.data.data() + begin, rows * columns}, true);
-  std::vector<Cell> head = {{""}};
+  std::vector<Field> head = {{""}};
   for (std::size_t c = 0; c < shown_columns; ++c)
     head.push_back({index_html(entry.columns, c), true});
-  std::vector<std::vector<Cell>> body;
+  std::vector<std::vector<Field>> body;
   for (std::size_t r = 0; r < shown_rows; ++r) {
-    std::vector<Cell> row = {{index_html(entry.rows, r), entry.rows.empty()}};
+    std::vector<Field> row = {{index_html(entry.rows, r), entry.rows.empty()}};
     for (std::size_t c = 0; c < shown_columns; ++c) {
       const std::size_t index = begin + r * columns + c;
       row.push_back({datum(value.data[index], format, entry.name, index), true});
@@ -327,9 +327,9 @@ PictureKind picture_for(const Tensor& value, bool interval) {
 }
 
 std::string results_html(const ir::Program& program, const SourceMap& sources,
-                         const Outputs& outputs, const AxisNames& axes) {
+                         const Outputs& outputs, const OutputLabels& labels) {
   std::string html;
-  const std::vector<Group> groups = groups_of(program, outputs, axes);
+  const std::vector<Group> groups = groups_of(program, outputs, labels);
   for (const Group& group : groups) {
     const Entry& first = group.front();
     if (first.value->rank() == 0) {

@@ -23,6 +23,6 @@ PictureKind picture_for(const Tensor& value, bool interval);
 
 // All outputs in the order of the program.
 std::string results_html(const ir::Program& program, const SourceMap& sources,
-                         const Outputs& outputs, const AxisNames& axes);
+                         const Outputs& outputs, const OutputLabels& labels);
 
 }  // namespace starfold::page

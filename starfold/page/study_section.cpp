@@ -13,7 +13,7 @@ std::string clients_table(const StudyFacts& study) {
   if (!study.simulation.empty())
     return fmt::format("<p>Its clients are made up: {}.</p>\n", code(study.simulation));
   constexpr std::size_t most = 100;
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (const StudyFacts::Client& client : study.clients) {
     if (rows.size() == most) break;
     rows.push_back({{escape(client.name)},
@@ -30,7 +30,7 @@ std::string clients_table(const StudyFacts& study) {
 }
 
 std::string columns_table(const Plan& plan, const StudyFacts& study) {
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (const ir::Input& input : plan.program.inputs) {
     if (!input.type.federated()) continue;
     const auto columns = study.columns.find(input.name);
@@ -47,7 +47,7 @@ std::string columns_table(const Plan& plan, const StudyFacts& study) {
 }
 
 std::string messages_table(const Plan& plan, const StudyFacts& study) {
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Field>> rows;
   for (const Place& place : places_of(plan)) {
     const std::optional<Size> size = message_size(plan, *place.round);
     rows.push_back({{fmt::format("<a href=\"#round-{0}\">{0}</a>", place.round->number + 1), true},

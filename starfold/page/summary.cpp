@@ -35,26 +35,26 @@ std::string aligned(const std::string& text, std::size_t width, bool right) {
 
 struct Column {
   std::string title;
-  std::vector<std::string> cells;
+  std::vector<std::string> fields;
   bool right = true;
 
   std::size_t width() const {
     std::size_t width = width_of(title);
-    for (const std::string& cell : cells) width = std::max(width, width_of(cell));
+    for (const std::string& field : fields) width = std::max(width, width_of(field));
     return width;
   }
 };
 
 std::string some_columns(const Column& names, const Column* first, const Column* last) {
-  const std::size_t rows = first->cells.size();
+  const std::size_t rows = first->fields.size();
   std::string text;
-  for (std::size_t r = 0; r <= rows; ++r) {  // the title, then the cells
-    const auto cell = [&](const Column& column) -> const std::string& {
-      return r == 0 ? column.title : column.cells[r - 1];
+  for (std::size_t r = 0; r <= rows; ++r) {  // the title, then the fields
+    const auto field = [&](const Column& column) -> const std::string& {
+      return r == 0 ? column.title : column.fields[r - 1];
     };
-    std::string line = aligned(cell(names), names.width(), names.right);
+    std::string line = aligned(field(names), names.width(), names.right);
     for (const Column* column = first; column != last; ++column)
-      line += "  " + aligned(cell(*column), column->width(), column->right);
+      line += "  " + aligned(field(*column), column->width(), column->right);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
@@ -82,7 +82,7 @@ std::string name_at(const Labels& labels, std::size_t i) {
 
 Column name_column(const Labels& labels, std::size_t rows) {
   Column names{"", {}, labels.empty()};
-  for (std::size_t i = 0; i < rows; ++i) names.cells.push_back(name_at(labels, i));
+  for (std::size_t i = 0; i < rows; ++i) names.fields.push_back(name_at(labels, i));
   return names;
 }
 
@@ -99,12 +99,12 @@ std::string scalars_text(const Group& group) {
   Column names{"", {}, false};
   Column values{"", {}, true};
   for (const Entry& entry : group) {
-    names.cells.push_back(entry.name);
-    values.cells.push_back(plain(entry.value->item()));
+    names.fields.push_back(entry.name);
+    values.fields.push_back(plain(entry.value->item()));
   }
   std::string text;
   for (std::size_t i = 0; i < group.size(); ++i)
-    text += aligned(names.cells[i], names.width(), false) + "  " + values.cells[i] + "\n";
+    text += aligned(names.fields[i], names.width(), false) + "  " + values.fields[i] + "\n";
   return text;
 }
 
@@ -116,7 +116,7 @@ std::string vectors_text(const Group& group) {
     const NumberFormat format = format_for(entry.value->data);
     columns.push_back({entry.name, {}, true});
     for (std::size_t i = 0; i < rows; ++i)
-      columns.back().cells.push_back(plain(entry.value->data[i], format));
+      columns.back().fields.push_back(plain(entry.value->data[i], format));
   }
   return table_text(name_column(group.front().rows, rows), columns) + left_out(rows, all, "rows");
 }
@@ -131,7 +131,7 @@ std::string matrix_text(const Entry& entry, std::size_t begin, std::size_t rows,
   for (std::size_t c = 0; c < shown_columns; ++c) {
     table.push_back({name_at(entry.columns, c), {}, true});
     for (std::size_t r = 0; r < shown_rows; ++r)
-      table.back().cells.push_back(plain(data[begin + r * columns + c], format));
+      table.back().fields.push_back(plain(data[begin + r * columns + c], format));
   }
   return table_text(name_column(entry.rows, shown_rows), table) +
          left_out(shown_rows, rows, "rows") + left_out(shown_columns, columns, "columns");
@@ -179,11 +179,11 @@ std::string clients_text(const RunReport& report) {
   const std::size_t rows = std::min(report.clients.size(), most_clients);
   for (std::size_t i = 0; i < rows; ++i) {
     const ClientReport& client = report.clients[i];
-    names.cells.push_back(printable(client.name));
-    columns[0].cells.push_back(std::to_string(client.records));
-    columns[1].cells.push_back(std::to_string(client.bytes_sent));
-    columns[2].cells.push_back(std::to_string(client.bytes_received));
-    dropped.cells.push_back(std::to_string(client.dropped));
+    names.fields.push_back(printable(client.name));
+    columns[0].fields.push_back(std::to_string(client.records));
+    columns[1].fields.push_back(std::to_string(client.bytes_sent));
+    columns[2].fields.push_back(std::to_string(client.bytes_received));
+    dropped.fields.push_back(std::to_string(client.dropped));
     any_dropped = any_dropped || client.dropped > 0;
   }
   if (any_dropped) columns.insert(columns.begin() + 1, std::move(dropped));
@@ -209,11 +209,17 @@ std::string report_text(const RunReport& report, const CompiledProgram& program)
   const ir::Program& typed = program.compilation.program;
   std::string text;
   for (const Group& group :
-       groups_of(typed, report.results.outputs, axis_names(typed, report.columns)))
+       groups_of(typed, report.results.outputs, output_labels(typed, report.columns, report.sizes)))
     text += group_text(group) + "\n";
   const std::string traces = traces_text(report.results);
   if (!traces.empty()) text += traces + "\n";
-  return text + clients_text(report) + time_text(report, *program.plan);
+  text += clients_text(report);
+  if (report.packed > 0) text += packed_note(report) + "\n";
+  const std::int64_t numbers = report.clients.empty() ? 0 : report.clients.front().numbers_sent;
+  if (report.packed == 0 && numbers > 0)
+    text += fmt::format("each client sent {} folded from its records\n",
+                        numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers));
+  return text + time_text(report, *program.plan);
 }
 
 }  // namespace starfold

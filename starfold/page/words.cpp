@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "starfold/page/html.h"
 #include "starfold/page/number.h"
+#include "starfold/plan/disclosure.h"
 
 namespace starfold::page {
 namespace {
@@ -34,6 +37,33 @@ std::string ordinal(std::size_t number) {
                        : number % 10 == 3     ? "rd"
                                               : "th";
   return fmt::format("{}{}", number, ending);
+}
+
+// Words with program text in backquotes.
+std::string with_code(std::string_view text) {
+  std::string html;
+  bool inside = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('`'), text.size());
+    html += inside ? code(text.substr(0, end)) : escape(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    inside = !inside;
+  }
+  return html;
+}
+
+// The folds by what they show, as program text.
+std::array<std::vector<std::string>, 4> by_shows(const Plan& plan) {
+  const std::vector<std::vector<Disclosure>> shown = disclosures(plan);
+  std::array<std::vector<std::string>, 4> values;
+  for (const Round* round : rounds_of(plan)) {
+    for (std::size_t i = 0; i < round->merges.size(); ++i) {
+      const Disclosure& disclosure = shown[static_cast<std::size_t>(round->number)][i];
+      values[static_cast<std::size_t>(disclosure.shows)].push_back(
+          code(describe_fold(plan, round->merges[i].fold)));
+    }
+  }
+  return values;
 }
 
 }  // namespace
@@ -109,6 +139,59 @@ std::string size_meaning(const ir::Program& program, const ir::SizeVariable& siz
     }
   }
   return "a number that the data fixes";
+}
+
+std::string shows_in_short(const Plan& plan) {
+  const auto [total, terms, group, single] = by_shows(plan);
+  const std::size_t risky = group.size() + single.size();
+  const std::size_t all = total.size() + terms.size() + risky;
+  if (all == 0) return "";
+  if (risky > 0)
+    return fmt::format("{} of {} {} can show single records.", risky, all,
+                       all == 1 ? "value" : "values");
+  return terms.empty() ? "Every value adds up all records of a client, each with the same weight."
+                       : "Every value is folded from all records of a client.";
+}
+
+std::string shows_sentence(const Plan& plan) {
+  const auto [total, terms, group, single] = by_shows(plan);
+  std::string text = fmt::format("<b>{}</b> ", shows_in_short(plan));
+  if (!single.empty()) text += fmt::format("A single record decides {}. ", listed_some(single, 3));
+  if (!group.empty())
+    text += fmt::format("The data pick which records count in {}, and a group may be one record. ",
+                        listed_some(group, 3));
+  if (group.empty() && single.empty() && !terms.empty())
+    text +=
+        "No record is picked, but a term can be 0 for all but a few records, and a sum then shows "
+        "those. ";
+  return text;
+}
+
+std::string shows_table(const Plan& plan) {
+  const std::vector<std::vector<Disclosure>> shown = disclosures(plan);
+  std::vector<std::vector<Field>> rows;
+  for (const Round* round : rounds_of(plan)) {
+    for (std::size_t i = 0; i < round->merges.size(); ++i) {
+      const Disclosure& disclosure = shown[static_cast<std::size_t>(round->number)][i];
+      rows.push_back({{fmt::format("<a href=\"#round-{0}\">{0}</a>", round->number + 1), true},
+                      {code(describe_fold(plan, round->merges[i].fold))},
+                      {fmt::format("<span class=\"shows {}\">{}</span>",
+                                   to_string(disclosure.shows), plain_shows(disclosure.shows))},
+                      {with_code(disclosure.reason)}});
+    }
+  }
+  return table("What each value shows of records",
+               {{"Round", true}, {"Value"}, {"Shows"}, {"Because"}}, rows);
+}
+
+std::string packed_note(const RunReport& report) {
+  return fmt::format(
+      "A simulation: the records of {} clients were folded together. They sent no messages of "
+      "their "
+      "own; bytes and numbers are those that each would have sent.",
+      report.packed == static_cast<std::int64_t>(report.clients.size())
+          ? "all"
+          : std::to_string(report.packed));
 }
 
 double whole_time(const RunReport& report) {

@@ -33,6 +33,15 @@ std::string listed_some(const std::vector<std::string>& items, std::size_t most 
 // What a size variable stands for: "the number of columns of x".
 std::string size_meaning(const ir::Program& program, const ir::SizeVariable& size);
 
+// What the values that leave show of single records: one sentence, or that and which ones.
+std::string shows_in_short(const Plan& plan);
+std::string shows_sentence(const Plan& plan);
+// The same for each value, with the reason.
+std::string shows_table(const Plan& plan);
+
+// What to know about a simulation whose clients were packed; plain text.
+std::string packed_note(const RunReport& report);
+
 // How long a run took, with compiling and reading data where that was measured; and the parts that took more
 // than a millisecond: "reading data 5 ms, clients 6 ms".
 double whole_time(const RunReport& report);

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "starfold/plan/disclosure.h"
+
 namespace starfold {
 namespace {
 
@@ -67,7 +69,7 @@ std::string lines_text(const std::vector<Line>& lines, std::size_t indent) {
 
 class TextWriter {
  public:
-  explicit TextWriter(const Plan& plan) : plan_(plan) {}
+  explicit TextWriter(const Plan& plan) : plan_(plan), shown_(disclosures(plan)) {}
 
   std::string run() {
     const std::size_t rounds = rounds_of(plan_).size();
@@ -75,6 +77,7 @@ class TextWriter {
             : rounds == 1 ? "One round of encode, merge, decode.\n"
                           : fmt::format("{} rounds of encode, merge, decode.\n", rounds);
     block(plan_.body, 0);
+    if (!risky_.empty()) text_ += "\nwhat can show single records\n" + risky_;
     if (!plan_.program.outputs.empty()) text_ += "\noutputs\n";
     for (const ir::Output& output : plan_.program.outputs) {
       // A value that has a line above goes by its name.
@@ -122,12 +125,19 @@ class TextWriter {
     section("every client computes on its own records",
             lines_text(named_lines(plan_, round.encoders), indent + 4), indent);
     std::string merged;
-    for (const Merge& merge : round.merges) {
+    for (std::size_t i = 0; i < round.merges.size(); ++i) {
+      const Merge& merge = round.merges[i];
       const std::string name = name_of(plan_, merge.fold);
       merged += fmt::format("{}    {}{}  {}  {} (merge {})\n", pad,
                             name.empty() ? "" : name + " = ", describe_fold(plan_, merge.fold),
                             plan_.program.graph[merge.fold].type().to_string(), merge.monoid->words,
                             merge.monoid->name);
+      const Disclosure& disclosure = shown_[static_cast<std::size_t>(round.number)][i];
+      if (disclosure.shows >= Shows::group) {
+        risky_ +=
+            fmt::format("    round {}  {}\n      {}\n", round.number + 1,
+                        name.empty() ? describe_fold(plan_, merge.fold) : name, disclosure.reason);
+      }
     }
     const std::string numbers = message_numbers(plan_, round);
     section(fmt::format("every client sends {} {}, merged over clients", numbers,
@@ -137,7 +147,9 @@ class TextWriter {
   }
 
   const Plan& plan_;
+  std::vector<std::vector<Disclosure>> shown_;
   std::string text_;
+  std::string risky_;  // the values of which records may be told, with the reason
 };
 
 nlohmann::json lines_json(const std::vector<Line>& lines) {

@@ -26,7 +26,8 @@ nlohmann::json explain_json(const Plan& plan, const SourceMap& sources);
 std::string explain_dot(const Plan& plan);
 
 // How many numbers a client sends for one merged value, or in one round; nullopt when that is beyond all bounds.
-std::optional<Size> merge_numbers(const Plan& plan, const Merge& merge);
+// What is announced here is what numbers_in (federation/message.h) counts in the message.
+std::optional<Size> state_size(const Plan& plan, const Merge& merge);
 std::optional<Size> message_size(const Plan& plan, const Round& round);
 // How many numbers a client sends in a round, as a polynomial in the sizes.
 std::string message_numbers(const Plan& plan, const Round& round);

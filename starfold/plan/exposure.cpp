@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "starfold/merge/monoid.h"
+#include "starfold/plan/disclosure.h"
 #include "starfold/plan/explain.h"
 
 namespace starfold {
@@ -18,6 +19,17 @@ std::vector<std::string> shape_strings(const Type& type) {
 std::uint32_t line_of(const Plan& plan, const SourceMap& sources, ir::NodeId id) {
   const Span span = plan.program.graph[id].span;
   return sources[span.file].position(span.begin).line;
+}
+
+std::string size_string(const std::optional<Size>& size) {
+  return size ? size->to_string() : "many";
+}
+
+// "line 3"; with the file's name for what is written in a module.
+std::string line_text(const Plan& plan, const SourceMap& sources, ir::NodeId id) {
+  const std::uint32_t file = plan.program.graph[id].span.file;
+  const std::string line = fmt::format("line {}", line_of(plan, sources, id));
+  return file == 0 ? line : fmt::format("{} of {}", line, sources[file].name());
 }
 
 // Columns as wide as their widest entry.
@@ -40,27 +52,34 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
 }  // namespace
 
 nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
+  const std::vector<std::vector<Disclosure>> shown = disclosures(plan);
   nlohmann::json rounds = nlohmann::json::array();
   for (const Round* round : rounds_of(plan)) {
     nlohmann::json entry = {{"loop", round->loop_depth},
+                            {"numbers", message_numbers(plan, *round)},
                             {"receives", nlohmann::json::array()},
                             {"merges", nlohmann::json::array()}};
     for (const ir::NodeId id : round->receives) {
       entry["receives"].push_back(
           {{"name", describe(plan, id)}, {"shape", shape_strings(plan.program.graph[id].type())}});
     }
-    for (const Merge& merge : round->merges) {
+    for (std::size_t i = 0; i < round->merges.size(); ++i) {
+      const Merge& merge = round->merges[i];
+      const Disclosure& disclosure = shown[static_cast<std::size_t>(round->number)][i];
       entry["merges"].push_back({{"expr", describe_fold(plan, merge.fold)},
                                  {"shape", shape_strings(plan.program.graph[merge.fold].type())},
                                  {"merge", merge.monoid->name},
-                                 {"line", line_of(plan, sources, merge.fold)}});
+                                 {"line", line_of(plan, sources, merge.fold)},
+                                 {"numbers", size_string(state_size(plan, merge))},
+                                 {"shows", to_string(disclosure.shows)},
+                                 {"reason", disclosure.reason}});
     }
     rounds.push_back(std::move(entry));
   }
   return rounds;
 }
 
-std::optional<Size> merge_numbers(const Plan& plan, const Merge& merge) {
+std::optional<Size> state_size(const Plan& plan, const Merge& merge) {
   std::vector<Size> result;
   for (const Dim& dim : plan.program.graph[merge.fold].type().dims) result.push_back(dim.size);
   std::optional<Size> total = Size(0);
@@ -77,21 +96,22 @@ std::optional<Size> merge_numbers(const Plan& plan, const Merge& merge) {
 std::optional<Size> message_size(const Plan& plan, const Round& round) {
   std::optional<Size> total = Size(0);
   for (const Merge& merge : round.merges) {
-    const std::optional<Size> count = merge_numbers(plan, merge);
+    const std::optional<Size> count = state_size(plan, merge);
     total = total && count ? add(*total, *count) : std::nullopt;
   }
   return total;
 }
 
 std::string message_numbers(const Plan& plan, const Round& round) {
-  const std::optional<Size> total = message_size(plan, round);
-  return total ? total->to_string() : "many";
+  return size_string(message_size(plan, round));
 }
 
 std::string exposure_text(const Plan& plan, const SourceMap& sources) {
   const std::vector<const Round*> rounds = rounds_of(plan);
   if (rounds.empty()) return "No value leaves the clients: the program folds no records.\n";
-  std::string text = "What leaves each client, and what it is sent:\n";
+  const std::vector<std::vector<Disclosure>> shown = disclosures(plan);
+  std::string text = "What leaves each client, what it shows, and what the client is sent:\n";
+  std::vector<std::vector<std::string>> reasons;
   for (const Round* round : rounds) {
     text += fmt::format("\nround {}{}: {} {}\n", round->number + 1,
                         round->loop_depth > 0
@@ -100,17 +120,23 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
                         message_numbers(plan, *round),
                         message_numbers(plan, *round) == "1" ? "number" : "numbers");
     std::vector<std::vector<std::string>> rows;
-    for (const Merge& merge : round->merges) {
+    for (std::size_t i = 0; i < round->merges.size(); ++i) {
+      const Merge& merge = round->merges[i];
+      const Disclosure& disclosure = shown[static_cast<std::size_t>(round->number)][i];
+      const std::string line = line_text(plan, sources, merge.fold);
       rows.push_back({"leaves", describe_fold(plan, merge.fold),
                       plan.program.graph[merge.fold].type().to_string(),
-                      fmt::format("merge {}", merge.monoid->name),
-                      fmt::format("line {}", line_of(plan, sources, merge.fold))});
+                      fmt::format("merge {}", merge.monoid->name), line,
+                      std::string(plain_shows(disclosure.shows))});
+      if (disclosure.shows >= Shows::group)
+        reasons.push_back({line, describe_fold(plan, merge.fold), disclosure.reason});
     }
     for (const ir::NodeId id : round->receives) {
       rows.push_back({"is sent", describe(plan, id), plan.program.graph[id].type().to_string()});
     }
     text += table(rows, 2);
   }
+  if (!reasons.empty()) text += "\nWhat can show single records:\n" + table(reasons, 2);
   return text;
 }
 

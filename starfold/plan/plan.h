@@ -25,7 +25,7 @@ struct Round {
   std::vector<ir::NodeId>
       constants;  // shared values every client makes itself (zeros, eye, literals)
   std::vector<ir::NodeId> encoders;  // client-local federated nodes, operands first
-  std::vector<ir::NodeId> kept;      // of these, what does not change in the loop around the round
+  std::vector<ir::NodeId> steady;    // of these, what does not change in the loop around the round
   std::vector<Merge> merges;
 };
 

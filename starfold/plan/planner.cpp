@@ -220,7 +220,7 @@ class Planner {
     std::set<NodeId> encoders;
     std::set<NodeId> receives;
     std::set<NodeId> constants;
-    std::set<NodeId> kept;
+    std::set<NodeId> steady;
     std::vector<NodeId> pending;
     for (const NodeId fold : folds) {
       round.merges.push_back({fold, program_.graph[fold].op->monoid});
@@ -235,8 +235,8 @@ class Planner {
           continue;
         }
         const bool changes = homes_.of_node[id] == region_loop || is_fold_[id];
-        const bool steady = region_loop != no_loop && homes_.of_node[arg] != region_loop;
-        if (changes && steady && program_.graph[arg].kind == Kind::apply) kept.insert(arg);
+        const bool unchanged = region_loop != no_loop && homes_.of_node[arg] != region_loop;
+        if (changes && unchanged && program_.graph[arg].kind == Kind::apply) steady.insert(arg);
         if (encoders.insert(arg).second) pending.push_back(arg);
       }
     }
@@ -244,7 +244,7 @@ class Planner {
     round.encoders.assign(encoders.begin(), encoders.end());
     round.receives.assign(receives.begin(), receives.end());
     round.constants.assign(constants.begin(), constants.end());
-    round.kept.assign(kept.begin(), kept.end());
+    round.steady.assign(steady.begin(), steady.end());
     return round;
   }
 

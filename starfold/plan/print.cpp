@@ -21,7 +21,7 @@ void print_block(const Block& block, int depth, std::string& text) {
       text += indent + ids("  receive", round->receives);
       text += indent + ids("  make", round->constants);
       text += indent + ids("  encode", round->encoders);
-      text += indent + ids("  keep", round->kept);
+      text += indent + ids("  steady", round->steady);
       for (const Merge& merge : round->merges)
         text += fmt::format("{}  merge %{} by {}\n", indent, merge.fold, merge.monoid->name);
     }

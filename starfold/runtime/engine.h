@@ -35,7 +35,7 @@ class Encoders {
 };
 
 // Evaluates the encoders of a plan on the records of one client. Reusable over rounds: data is laid
-// out once, and what does not change between rounds (Round::kept) is kept.
+// out once, and what does not change between rounds (Round::steady) is kept.
 class Engine {
  public:
   // `client` was bound to the sizes.

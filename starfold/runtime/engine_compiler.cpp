@@ -116,7 +116,7 @@ Compiler::Compiler(const ir::Program& program, const SizeValues& sizes, const Ro
   for (const NodeId id : round.encoders) {
     if (node(id).type().record_set() == record_set) encoders_.insert(id);
   }
-  for (const NodeId id : round.kept) {
+  for (const NodeId id : round.steady) {
     if (encoders_.count(id) != 0) kept_.insert(id);
   }
   count_uses();

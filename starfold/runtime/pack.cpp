@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "starfold/base/error.h"
 
@@ -78,12 +79,41 @@ Pack pack_together(const ir::Program& program, const std::vector<Client>& all,
   for (const std::size_t place : places) {
     clients.push_back(&all[place]);
     pack.clients.push_back({all[place].name, reported_records(program, all[place]), place});
+    for (const auto& [record_set, count] : record_counts(program, all[place])) {
+      std::vector<std::int64_t>& ends = pack.ends[record_set];
+      ends.push_back((ends.empty() ? 0 : ends.back()) + count);
+    }
   }
   for (const ir::Input& input : program.inputs) {
     if (input.type.federated())
       pack.records.arrays.emplace(input.name, concatenate(input, clients));
   }
   return pack;
+}
+
+// Records from `first` to before `last` along an axis.
+Tensor cut(const Tensor& whole, std::size_t axis, std::int64_t first, std::int64_t last) {
+  std::int64_t outer = 1;
+  for (std::size_t k = 0; k < axis; ++k) outer *= whole.shape[k];
+  std::int64_t inner = 1;
+  for (std::size_t k = axis + 1; k < whole.shape.size(); ++k) inner *= whole.shape[k];
+  Tensor part;
+  part.shape = whole.shape;
+  part.shape[axis] = last - first;
+  part.data.clear();
+  for (std::int64_t o = 0; o < outer; ++o) {
+    const auto begin = whole.data.begin() + o * whole.shape[axis] * inner;
+    part.data.insert(part.data.end(), begin + first * inner, begin + last * inner);
+  }
+  return part;
+}
+
+void require_names(const std::vector<Client>& clients) {
+  std::set<std::string_view> names;
+  for (const Client& client : clients) {
+    if (!names.insert(client.name).second)
+      throw RunError(fmt::format("two clients are named {}", client.name));
+  }
 }
 
 Pack alone(const ir::Program& program, Client client, std::size_t place) {
@@ -95,12 +125,33 @@ Pack alone(const ir::Program& program, Client client, std::size_t place) {
 
 }  // namespace
 
+std::vector<Pack> keep_apart(const ir::Program& program, std::vector<Client> clients) {
+  std::vector<Pack> packs;
+  packs.reserve(clients.size());
+  for (Client& client : clients) packs.push_back(alone(program, std::move(client), packs.size()));
+  return packs;
+}
+
+Client unpack(const ir::Program& program, const Pack& pack, const Arrays& arrays, std::size_t first,
+              std::size_t last) {
+  Client part;
+  part.name = last - first == 1 ? pack.clients[first].name : pack.records.name;
+  for (const ir::Input& input : program.inputs) {
+    if (!input.type.federated()) continue;
+    const std::vector<std::int64_t>& ends = pack.ends.at(input.type.record_set());
+    part.arrays.emplace(input.name, cut(arrays.find(input.name)->second, *input.type.record_axis(),
+                                        first == 0 ? 0 : ends[first - 1], ends[last - 1]));
+  }
+  return part;
+}
+
 std::int64_t reported_records(const ir::Program& program, const Client& client) {
   const std::map<std::string, std::int64_t> counts = record_counts(program, client);
   return counts.empty() ? 0 : counts.begin()->second;
 }
 
 std::vector<Pack> pack_clients(const ir::Program& program, std::vector<Client> clients) {
+  require_names(clients);
   std::vector<std::size_t> small;
   bool fit = clients.size() > few_clients && binds(program, clients.front());
   for (std::size_t i = 0; fit && i < clients.size(); ++i) {

@@ -1,5 +1,6 @@
-// Many small clients whose records lie in common arrays. Every plan gives the same answer for any cut of
-// the records (thm:shared-state-factorization), so a simulation need not keep its clients apart.
+// Many small clients whose records lie in common arrays, for simulations. Every plan gives the same
+// answer for any cut of the records (thm:shared-state-factorization), so who simulates need not keep clients
+// apart. No message of a packed client ever exists; whoever reports on a run says so.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,22 @@ struct PackedClient {
 struct Pack {
   Client records;
   std::vector<PackedClient> clients;
+  // By record set: where the records of each client end. Empty for a client that is alone.
+  std::map<std::string, std::vector<std::int64_t>> ends;
 };
+
+// Every client by itself: it is asked and answers alone.
+std::vector<Pack> keep_apart(const ir::Program& program, std::vector<Client> clients);
 
 // Puts small clients together when there are many; each other client gets a pack of its own. Clients
 // whose arrays do not fit each other stay apart, so that whoever runs them can say who is wrong.
+// RunError when two clients share a name.
 std::vector<Pack> pack_clients(const ir::Program& program, std::vector<Client> clients);
+
+// The records of clients first to last - 1 of a pack of several, from the pack's own arrays; a single
+// client goes by its name.
+Client unpack(const ir::Program& program, const Pack& pack, const Arrays& arrays, std::size_t first,
+              std::size_t last);
 
 // The records that a report counts for a client: those of the bare star, or of the first named one.
 std::int64_t reported_records(const ir::Program& program, const Client& client);

@@ -46,7 +46,7 @@ StudyData load_clients(const Study& study, const ir::Program& program) {
     clients.push_back(std::move(loaded.client));
     data.dropped.push_back(loaded.dropped);
   }
-  data.packs = pack_clients(program, std::move(clients));
+  data.packs = keep_apart(program, std::move(clients));
   return data;
 }
 

@@ -307,15 +307,18 @@ Pack simulate(const ir::Program& program, const Simulation& simulation, const Si
       size *= static_cast<double>(extent);
     bytes += size;
   }
-  // They lie in memory twice while the engine lays them out.
+  // They lie in memory twice: as the engine lays them out, and as they were drawn, to find the client when
+  // a round fails.
   if (2 * bytes > static_cast<double>(room)) {
-    throw RunError(fmt::format(
-        "the simulated records take {:.1f} GB, and twice that while they are laid out, but {:.1f} "
-        "GB are there; simulate fewer, or give more with --memory",
-        bytes / 1e9, static_cast<double>(room) / 1e9));
+    throw RunError(
+        fmt::format("the simulated records take {:.1f} GB, and a run twice that, but {:.1f} GB are "
+                    "there; simulate fewer, or give more with --memory",
+                    bytes / 1e9, static_cast<double>(room) / 1e9));
   }
   Pack pack;
-  pack.records.name = fmt::format("{} simulated clients", simulation.clients);
+  pack.records.name = simulation.clients == 1
+                          ? "client 1"
+                          : fmt::format("{} simulated clients", simulation.clients);
   const Distribution standard = parse_distribution("", "normal(0,1)");
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated()) continue;
@@ -324,6 +327,11 @@ Pack simulate(const ir::Program& program, const Simulation& simulation, const Si
     fill(tensor, simulation, chosen == simulation.values.end() ? standard : chosen->second, array++,
          threads);
     pack.records.arrays.emplace(input.name, std::move(tensor));
+  }
+  for (const auto& [record_set, own] : counts) {
+    std::vector<std::int64_t>& ends = pack.ends[record_set];
+    std::int64_t end = 0;
+    for (const std::int64_t count : own) ends.push_back(end += count);
   }
   for (std::int64_t client = 0; client < simulation.clients; ++client) {
     const std::int64_t records =

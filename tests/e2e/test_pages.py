@@ -256,7 +256,7 @@ def test_report_shows_the_numbers_of_the_run(reported, open_page, name):
         assert [float(traces[trace][i]) for i in range(len(values))] == values
     clients = page.locator("#sent table").first.locator("tbody tr").evaluate_all("all => all.map(r => [...r.cells].map(c => c.innerText.trim()))")
     assert [[c[0], *(int(n.replace("\u202f", "")) for n in c[1:])] for c in clients] == [
-        [c["name"], c["bytes_sent"], c["bytes_received"]] for c in run["clients"]]
+        [c["name"], c["numbers_sent"], c["bytes_sent"], c["bytes_received"]] for c in run["clients"]]
     check_all_looks(page)
 
 

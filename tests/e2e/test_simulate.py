@@ -1,6 +1,7 @@
 """Made-up federations: --simulate, and many small clients with data of their own."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -84,6 +85,43 @@ def test_mistakes(starfold, program, spec, code, words):
 def test_a_size_that_nothing_fixes(starfold, program):
     run = simulated(starfold, program, "clients=3,records=5", code=3)
     assert "--set p=10" in run.err
+
+
+def test_a_simulation_says_that_its_messages_are_computed(starfold, program, tmp_path):
+    arguments = ("run", program, "--simulate", "clients=50,records=3", "--set", "p=2")
+    report = starfold(*arguments, "--json").json()
+    assert report["packed_clients"] == 50 and len({client["bytes_sent"] for client in report["clients"]}) == 1
+    shown = starfold(*arguments, "--out", tmp_path / "out").out
+    assert "the records of all clients were folded together" in shown and "would have sent" in shown
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "the records of all clients were folded together" in page and "They sent summaries" not in page
+    # One client alone is no pack: its message is a message.
+    alone = starfold("run", program, "--simulate", "clients=1,records=3", "--set", "p=2", "--json").json()
+    assert alone["packed_clients"] == 0
+
+
+def test_a_failure_in_a_simulation_names_client_and_line(starfold, tmp_path):
+    path = tmp_path / "p.fold"
+    path.write_text("input x : [*]\ninput t : [3] = [1, 2, 3]\noutput s = sum[*](\n  t[x])\n")
+    run = starfold("run", path, "--simulate", "clients=200,records=uniform(0,4),x=integers(1,3)")
+    assert run.code == 0, run.err
+    run = starfold("run", path, "--simulate", "clients=200,records=uniform(0,4),x=poisson(1.2),seed=3")
+    assert run.code == 3
+    assert re.search(r"error: client \d+: ", run.err) and "p.fold:4:3" in run.err, run.err
+
+
+def test_a_failure_names_client_and_line(starfold, federation, tmp_path):
+    path = tmp_path / "p.fold"
+    path.write_text("input x : [*]\ninput t : [3] = [1, 2, 3]\noutput s = sum[*](\n  t[x])\n")
+    clients = {f"c{i}": {"x": np.array([1.0, 2, 4 if i == 23 else 3])} for i in range(30)}
+    run = starfold("run", path, *federation(clients))
+    assert run.code == 3
+    assert "client c23: " in run.err and "p.fold:4:3" in run.err, run.err
+
+
+def test_clients_with_data_are_asked_one_by_one(starfold, program, federation):
+    clients = federation({f"c{i}": {"x": np.ones((2, 2)), "y": np.zeros(2)} for i in range(40)})
+    assert starfold("run", program, *clients, "--json").json()["packed_clients"] == 0
 
 
 def test_many_small_clients_with_data(starfold, program, tmp_path):

@@ -89,7 +89,7 @@ std::vector<Message> one_of_each() {
       HelloMessage{"hash", {{"p", 3}, {"q", 4}}},
       EncodeMessage{"hash", 7, 2, {Tensor::scalar(1.5), Tensor(Shape{2, 3}, 2.0)}},
       StateMessage{"hash", 7, 2, {{Tensor::scalar(3)}, {Tensor(Shape{2}), Tensor(Shape{2}, 1.0)}}},
-      RefuseMessage{"no"}};
+      RefuseMessage{Refusal::cannot_encode}};
 }
 
 TEST(Message, EveryKindSurvives) {
@@ -153,7 +153,8 @@ TEST(Message, AnAnswerToAnotherQuestion) {
   EXPECT_EQ(d.refused(other), "the answer of client a cannot be used: it belongs to another round");
   EXPECT_EQ(d.refused(HelloMessage{d.program->hash, {}}),
             "the answer of client a cannot be used: an encoded state was expected");
-  EXPECT_EQ(d.refused(RefuseMessage{"client a: not today"}), "client a: not today");
+  EXPECT_EQ(d.refused(RefuseMessage{Refusal::cannot_encode}),
+            "client a refuses: its records cannot be folded as the program asks");
   d.coordinator.absorb(0, encode_message(state));
   EXPECT_TRUE(d.coordinator.done());
   EXPECT_EQ(d.refused(state), "the answer of client a cannot be used: the run has ended");
@@ -194,8 +195,10 @@ TEST(Message, StatesOfTheWrongForm) {
   d.part(bad, monoids::moments)[2].data[0] = -1;
   EXPECT_TRUE(contains(d.refused(bad), "a sum of squares is negative"));
   bad = good;
-  d.part(bad, monoids::any)[0].data[0] = std::nan("");
-  EXPECT_TRUE(contains(d.refused(bad), "a truth value is neither 0 nor 1"));
+  for (const double truth : {std::nan(""), 5.0, -1.0, 0.5}) {
+    d.part(bad, monoids::any)[0].data[0] = truth;
+    EXPECT_TRUE(contains(d.refused(bad), "a truth value is neither 0 nor 1")) << truth;
+  }
   bad = good;
   d.part(bad, monoids::logsumexp)[1].data[0] = -1;
   EXPECT_TRUE(contains(d.refused(bad), "a sum of exponentials is negative"));
@@ -220,38 +223,6 @@ TEST(Message, GreetingsThatDoNotFit) {
   EXPECT_TRUE(
       contains(greet(HelloMessage{program->hash, {{"p", 0}}}), "its size p is not positive"));
   EXPECT_TRUE(contains(greet(HelloMessage{program->hash, {}}), "nothing was refused"));
-}
-
-// The node's side: a refusal is an answer, and it says why.
-TEST(Message, NodesRefuse) {
-  const auto program = program_of(text);
-  ProgramCache cache;
-  const auto answer = [&](Node& node, const Message& message) {
-    const Message reply = decode_message(node.handle(encode_message(message)));
-    const auto* refused = std::get_if<RefuseMessage>(&reply);
-    return refused != nullptr ? refused->reason : "nothing was refused";
-  };
-  Node node(Dialogue::client(), cache);
-  EXPECT_EQ(answer(node, EncodeMessage{program->hash, 0, 0, {}}),
-            "client a: no program was started");
-  EXPECT_TRUE(contains(answer(node, HelloMessage{"x", {}}), "not for a client"));
-  EXPECT_TRUE(contains(answer(node, StartMessage{"x", program->text, {}, true}), "another plan"));
-  EXPECT_TRUE(contains(
-      answer(node, StartMessage{program->hash, {"t", "output x = ", {}}, {}, true}), "has errors"));
-  EXPECT_TRUE(
-      contains(answer(node, StartMessage{program->hash, program->text, {{"p", 7}}, true}), "is 2"));
-  EXPECT_EQ(answer(node, StartMessage{program->hash, program->text, {}, true}),
-            "nothing was refused");
-  EXPECT_TRUE(contains(answer(node, EncodeMessage{"x", 0, 0, {}}), "another program"));
-  EXPECT_TRUE(contains(answer(node, EncodeMessage{program->hash, 0, 9, {}}), "no round 9"));
-  EXPECT_TRUE(
-      contains(answer(node, EncodeMessage{program->hash, 0, 0, {}}), "needs 1 shared values"));
-  EXPECT_TRUE(contains(answer(node, EncodeMessage{program->hash, 0, 0, {Tensor(Shape{3})}}),
-                       "wrong shape"));
-  EXPECT_EQ(answer(node, EncodeMessage{program->hash, 0, 0, {Tensor(Shape{2})}}),
-            "nothing was refused");
-  const Message reply = decode_message(node.handle("STARFOLD but no message"));
-  EXPECT_TRUE(std::holds_alternative<RefuseMessage>(reply));
 }
 
 }  // namespace

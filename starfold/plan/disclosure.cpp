@@ -1,0 +1,184 @@
+#include "starfold/plan/disclosure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "starfold/merge/monoid.h"
+
+namespace starfold {
+namespace {
+
+using ir::Kind;
+using ir::no_node;
+using ir::NodeId;
+
+constexpr std::size_t long_expression = 48;
+
+bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// How the record-wise values that a fold takes depend on the records.
+class Dependence {
+ public:
+  explicit Dependence(const Plan& plan) : program_(plan.program), linear_(program_.graph.size()) {
+    for (NodeId id = 0; id < program_.graph.size(); ++id) linear_[id] = find_linear(id);
+  }
+
+  // Whether the values of different records can differ.
+  bool varies(NodeId id) const {
+    const ir::Node& node = program_.graph[id];
+    return node.federated() &&
+           !(node.kind == Kind::apply && one_of(node.op->name, {"zeros_like", "ones_like"}));
+  }
+
+  // Whether each record's value is the same linear expression (with a constant) of its data.
+  bool linear(NodeId id) const { return linear_[id] != 0; }
+
+  // An operation behind this value that picks by the data: its result is a step function of a record, so it
+  // decides instead of measuring. One of an iteration is preferred. no_node when there is none.
+  NodeId pick(NodeId id, const ir::Homes& homes) const {
+    NodeId found = no_node;
+    std::set<NodeId> seen;
+    std::vector<NodeId> pending = {id};
+    while (!pending.empty()) {
+      const NodeId at = pending.back();
+      pending.pop_back();
+      if (!varies(at) || !seen.insert(at).second) continue;
+      const ir::Node& node = program_.graph[at];
+      if (picks(node) && (found == no_node || (!moves(found, homes) && moves(at, homes))))
+        found = chooser(at);
+      pending.insert(pending.end(), node.args.begin(), node.args.end());
+    }
+    return found;
+  }
+
+  static bool moves(NodeId id, const ir::Homes& homes) { return homes.of_node[id] != ir::no_loop; }
+
+ private:
+  // An operation without a derivative in an operand that varies: comparisons, conditions, labels, rounding;
+  // and whatever a registered primitive may do.
+  bool picks(const ir::Node& node) const {
+    if (node.kind != Kind::apply || one_of(node.op->name, {"stop_gradient", "count"})) return false;
+    for (std::size_t i = 0; i < node.args.size(); ++i) {
+      if (varies(node.args[i]) && (node.op->flat_in(i) || node.op->derivative == nullptr))
+        return true;
+    }
+    return false;
+  }
+
+  // The condition of a choice between values, the indices of a lookup; otherwise the operation itself.
+  NodeId chooser(NodeId id) const {
+    const ir::Node& node = program_.graph[id];
+    for (std::size_t i = 0; i < node.args.size() && node.args.size() > 1; ++i) {
+      const bool alone = node.op->flat == 1U << i;  // the others are measured
+      if (alone && varies(node.args[i])) return node.args[i];
+    }
+    return id;
+  }
+
+  char find_linear(NodeId id) const {
+    const ir::Node& node = program_.graph[id];
+    if (!varies(id)) return 1;
+    if (node.kind == Kind::input) return 1;
+    if (node.kind != Kind::apply) return 0;
+    int varying = 0;
+    for (const NodeId arg : node.args) {
+      if (!linear(arg)) return 0;
+      varying += varies(arg) ? 1 : 0;
+    }
+    if (node.op->family == Family::permutation) return 1;
+    const std::string& name = node.op->name;
+    if (one_of(name, {"+", "-", "[:]", "[,]", "concat", "reshape", "sum", "mean", "stop_gradient"}))
+      return 1;
+    if (one_of(name, {"*", "@", "outer"})) return varying == 1 ? 1 : 0;
+    return name == "/" && !varies(node.args[1]) ? 1 : 0;
+  }
+
+  const ir::Program& program_;
+  std::vector<char> linear_;
+};
+
+// What a message of this merge holds of single records, whatever was folded; empty when nothing.
+std::string single_part(const Monoid& monoid) {
+  if (monoid.shows_single && monoid.parts.size() == 1) return "it is the value of a single record";
+  if (monoid.shows_single) {
+    std::string parts;
+    for (const Part& part : monoid.parts)
+      parts += (parts.empty() ? "" : ", ") + std::string(part.name);
+    return fmt::format("of what is sent ({}) a part is that of a single record", parts);
+  }
+  // A merge that neither adds nor rounds can only choose.
+  return monoid.exact && !monoid.additive ? "a single record decides it" : "";
+}
+
+std::string group_reason(const Plan& plan, NodeId pick, bool moves) {
+  std::string expression = ir::print_expr(plan.program, pick);
+  const auto name = plan.program.names.find(pick);
+  if (expression.size() > long_expression && name != plan.program.names.end())
+    expression = name->second;
+  const std::string who =
+      expression.size() > long_expression ? "a condition on the data" : "`" + expression + "`";
+  return who + (moves ? " picks other records in every iteration; a difference can be one record"
+                      : " picks the records that count; a group of one shows its record");
+}
+
+Disclosure disclose(const Plan& plan, const Merge& merge, const Dependence& dependence,
+                    const ir::Homes& homes) {
+  const std::string single = single_part(*merge.monoid);
+  if (!single.empty()) return {Shows::single, single};
+  if (merge.monoid == &monoids::count) return {Shows::total, "it is the number of records"};
+  const ir::Node& fold = plan.program.graph[merge.fold];
+  int varying = 0;
+  bool linear = merge.monoid == &monoids::sum || merge.monoid == &monoids::moments;
+  NodeId pick = no_node;
+  for (const NodeId arg : fold.args) {
+    const NodeId found = dependence.pick(arg, homes);
+    if (pick == no_node || (found != no_node && Dependence::moves(found, homes))) pick = found;
+    varying += dependence.varies(arg) ? 1 : 0;
+    linear = linear && dependence.linear(arg);
+  }
+  if (pick != no_node)
+    return {Shows::group, group_reason(plan, pick, Dependence::moves(pick, homes))};
+  if (linear && varying <= 1) {
+    return {Shows::total, merge.monoid == &monoids::moments
+                              ? "count, mean and spread of all records, each with the same weight"
+                              : "it adds up all records, each with the same weight"};
+  }
+  return {
+      Shows::terms,
+      fmt::format("it {} one term of every record; where those of all others are {}, it shows a "
+                  "single record",
+                  merge.monoid == &monoids::prod ? "multiplies" : "adds up",
+                  merge.monoid == &monoids::prod ? "1" : "0")};
+}
+
+}  // namespace
+
+std::string_view to_string(Shows shows) {
+  static constexpr std::array<std::string_view, 4> words = {"total", "terms", "group", "single"};
+  return words[static_cast<std::size_t>(shows)];
+}
+
+std::string_view plain_shows(Shows shows) {
+  static constexpr std::array<std::string_view, 4> words = {
+      "all records alike", "a term of every record", "groups of records", "single records"};
+  return words[static_cast<std::size_t>(shows)];
+}
+
+std::vector<std::vector<Disclosure>> disclosures(const Plan& plan) {
+  const Dependence dependence(plan);
+  const ir::Homes homes = ir::find_homes(plan.program);
+  std::vector<std::vector<Disclosure>> all;
+  for (const Round* round : rounds_of(plan)) {
+    all.emplace_back();
+    for (const Merge& merge : round->merges)
+      all.back().push_back(disclose(plan, merge, dependence, homes));
+  }
+  return all;
+}
+
+}  // namespace starfold
