@@ -19,6 +19,9 @@ struct GeneratorOptions {
   const Signature* signature = &standard_signature();
   bool base = false;       // the paper's base signature only
   bool special = false;    // data with nan, infinities and zeros; operations that are exact on them
+  bool wide = false;       // magnitudes from 1e-200 to 1e200; operations that choose among their operands
+  bool derivatives = false;  // of outputs, with respect to shared inputs
+  bool core = false;       // of the operations only those of the paper's families, typed as widely as they are
   bool loops = true;       // states, loops, traces
   bool functions = true;   // functions and a module
   bool one_round = false;  // per-record expressions depend on no fold
@@ -29,12 +32,19 @@ struct GeneratorOptions {
 
 // What an input's array should hold.
 struct InputSpec {
-  enum class Values { continuous, positive, grid, label, truth };
+  enum class Values { continuous, positive, grid, label, truth, wide };
   std::string name;
   Type type;
   Values values = Values::continuous;
   bool has_default = false;
   std::optional<Facts> facts;  // when they are not those of `values`
+};
+
+// An output that is the derivative of another output with respect to a shared input.
+struct Derivative {
+  std::string of;
+  std::string by;
+  std::string output;
 };
 
 struct GeneratedProgram {
@@ -43,6 +53,7 @@ struct GeneratedProgram {
   SizeValues sizes;                              // of every size variable
   std::map<std::string, std::int64_t> declared;  // `size` declarations
   std::map<std::string, Facts> outputs;          // what is promised about them
+  std::vector<Derivative> derivatives;
   bool special = false;
 };
 
@@ -57,7 +68,7 @@ struct Federation {
 // The largest number of records of one record set in a federation.
 inline constexpr int max_records = 60;
 
-// One to six clients; some without records, some with one; at times all of them empty.
+// One to six clients, or 17 to 24; some without records, some with one; at times all of them empty.
 Federation generate_federation(Random& random, const GeneratedProgram& program);
 
 // The records of all clients of `federation`, dealt out to so many clients anew.

@@ -486,7 +486,9 @@ std::optional<Written> ExpressionWriter::one_hot(Scope& scope, const Want& want)
   inner.exact = true;
   Maybe a = write(scope, inner);
   if (!a || !a->facts.exact()) return std::nullopt;
-  return applied("one_hot", a->text + ", " + want.type.dims.back().to_string(), want.type,
+  // Labels are 1 to k; only nan may stand beside them.
+  const std::string k = want.type.dims.back().to_string();
+  return applied("one_hot", fmt::format("1 + mod(floor({}), {}), {}", a->text, k, k), want.type,
                  {0, 1, 0, 0}, a->rounds);
 }
 
