@@ -285,10 +285,17 @@ Verdict announced_is_sent(const Case& c) {
 }
 
 TEST(Laws, AnnouncedIsSent) {
-  deep_rounds = 0;
   check_law("Laws.AnnouncedIsSent", {}, 500, announced_is_sent);
-  if (law_programs(500) >= 500) {
-    EXPECT_GT(deep_rounds, 5) << "loops in loops must be seen";
+}
+
+TEST(Laws, AnnouncedIsSentInsideTwoLoops) {
+  deep_rounds = 0;
+  GeneratorOptions options;
+  options.nested = true;
+  options.statements = 4;
+  check_law("Laws.AnnouncedIsSentInsideTwoLoops", options, 300, announced_is_sent);
+  if (law_programs(300) >= 300) {
+    EXPECT_GT(deep_rounds, 30) << "loops in loops must be seen";
   }
 }
 

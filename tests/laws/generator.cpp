@@ -361,6 +361,7 @@ class ProgramWriter {
     const std::string& name = state.named.name;
     if (state.counter) return line(body, fmt::format("{0} <- {0} + 1", name));
     const bool exact = state.named.facts.exact();
+    if (options_.nested && !exact && random_.chance(60) && update_by_records(body, name)) return;
     Want w = want(state.named.type);
     w.exact = exact;
     const std::optional<Written> e = writer_.write(body, w);
@@ -377,6 +378,18 @@ class ProgramWriter {
                            ExpressionWriter::operand(next, 7)));
   }
 
+  // A round in every iteration: a fold of records that changes with the state.
+  bool update_by_records(Scope& body, const std::string& name) {
+    const std::vector<std::string> sets = writer_.record_sets(body);
+    if (sets.empty()) return false;
+    const auto e = writer_.fit(
+        writer_.write(body, want(Type{{Dim::record(random_.pick(sets))}})), carried_range);
+    if (!e || e->facts.error > carried_error) return false;
+    line(body, fmt::format("{0} <- 0.5 * {0} + 0.25 * tanh(sum[*]({1} * sum({0})) / {2})", name,
+                           ExpressionWriter::operand(*e, 6), max_records));
+    return true;
+  }
+
   std::string iterations(const Scope& scope) {
     if (!scope.size_names.empty() && random_.chance(20)) return random_.pick(scope.size_names);
     return std::to_string(random_.pick(std::vector<int>{1, 2, 2, 3, 4, 0}));
@@ -391,10 +404,10 @@ class ProgramWriter {
     const std::string count = iterations(scope);
     Scope body = scope;
     body.lines.clear();
-    for (int left = random_.below(3); left > 0; --left) {
+    for (int left = random_.below(3) + (options_.nested ? 1 : 0); left > 0; --left) {
       if (random_.chance(25)) {
         trace(body);
-      } else if (depth < 2 && random_.chance(25)) {
+      } else if (depth < 2 && random_.chance(options_.nested ? 60 : 25)) {
         loop(body, depth + 1);
       } else {
         let(body, random_.chance(60));

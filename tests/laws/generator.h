@@ -23,6 +23,7 @@ struct GeneratorOptions {
   bool derivatives = false;  // of outputs, with respect to shared inputs
   bool core = false;       // of the operations only those of the paper's families, typed as widely as they are
   bool loops = true;       // states, loops, traces
+  bool nested = false;     // loops in loops are common
   bool functions = true;   // functions and a module
   bool one_round = false;  // per-record expressions depend on no fold
   int statements = 6;      // at most about so many

@@ -30,9 +30,9 @@ Compiled compiled(const Case& c, bool optimize, bool base) {
 bool has_no_derivative(const Case& c) {
   ProgramOptions options;
   options.signature = c.options.signature;
+  const auto program = compile_program(c.program.text, options);
   bool found = false;
-  for (const Diagnostic& d :
-       compile_program(c.program.text, options)->compilation.diagnostics.items()) {
+  for (const Diagnostic& d : program->compilation.diagnostics.items()) {
     const bool none = d.code == Code::NoDerivative || d.code == Code::DerivativeTooLarge;
     if (info(d.code).severity == Severity::error && !none) return false;
     found = found || none;
