@@ -56,11 +56,8 @@ std::string plain(std::string html) {
   text = replaced(std::move(text), "\u202f", "");
   text = replaced(std::move(text), "\u00a0", " ");
   text = replaced(std::move(text), "\u2212", "-");
-  for (const auto& [entity, character] : {std::pair("&lt;", "<"),
-                                          {"&gt;", ">"},
-                                          {"&quot;", "\""},
-                                          {"&#39;", "'"},
-                                          {"&amp;", "&"}}) {
+  for (const auto& [entity, character] :
+       {std::pair("&lt;", "<"), {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}}) {
     text = replaced(std::move(text), entity, character);
   }
   return text;
@@ -91,8 +88,8 @@ std::int64_t polynomial(std::string_view text, const SizeValues& sizes) {
     const auto c = static_cast<unsigned char>(text[i]);
     std::size_t end = i + 1;
     if (std::isalnum(c) != 0 || c == '_') {
-      while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 ||
-                                   text[end] == '_'))
+      while (end < text.size() &&
+             (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
         ++end;
       const std::string word(text.substr(i, end - i));
       product *= std::isdigit(c) != 0 ? std::stoll(word) : sizes.at(word);

@@ -18,8 +18,8 @@ std::int64_t polynomial(std::string_view text, const SizeValues& sizes);
 
 // One round of the table of `check`.
 struct AnnouncedRound {
-  std::string title;    // after the number: how often
-  std::string numbers;  // a polynomial
+  std::string title;                // after the number: how often
+  std::string numbers;              // a polynomial
   std::vector<std::string> leaves;  // the rows, blanks between columns as one
   std::vector<std::string> sent;
 };

@@ -129,7 +129,8 @@ class ProgramWriter {
     for (const std::string& set : sets) {
       for (int left = random_.between(1, 3); left > 0; --left) input(true, set, open);
     }
-    for (int left = random_.between(options_.base || options_.derivatives ? 1 : 0, 3); left > 0; --left)
+    for (int left = random_.between(options_.base || options_.derivatives ? 1 : 0, 3); left > 0;
+         --left)
       input(false, "", open);
     while (!open.empty()) input(random_.chance(50), random_.pick(sets), open, true);
     polynomials();
@@ -168,11 +169,12 @@ class ProgramWriter {
           random_.chance(45) ? 0 : random_.between(0, static_cast<int>(spec.type.rank()));
       spec.type = with_axis(spec.type, static_cast<std::size_t>(axis), Dim::record(set));
     }
-    spec.values = options_.wide      ? Values::wide
-                  : options_.special ? Values::grid
-                                   : random_.pick(std::vector<Values>{
-                                         Values::continuous, Values::continuous, Values::positive,
-                                         Values::grid, Values::grid, Values::label, Values::truth});
+    spec.values = options_.wide ? Values::wide
+                  : options_.special
+                      ? Values::grid
+                      : random_.pick(std::vector<Values>{
+                            Values::continuous, Values::continuous, Values::positive, Values::grid,
+                            Values::grid, Values::label, Values::truth});
     std::string fallback;
     if (!federated && random_.chance(40)) fallback = default_of(spec);
     add_input(spec, fallback);
@@ -382,8 +384,8 @@ class ProgramWriter {
   bool update_by_records(Scope& body, const std::string& name) {
     const std::vector<std::string> sets = writer_.record_sets(body);
     if (sets.empty()) return false;
-    const auto e = writer_.fit(
-        writer_.write(body, want(Type{{Dim::record(random_.pick(sets))}})), carried_range);
+    const auto e = writer_.fit(writer_.write(body, want(Type{{Dim::record(random_.pick(sets))}})),
+                               carried_range);
     if (!e || e->facts.error > carried_error) return false;
     line(body, fmt::format("{0} <- 0.5 * {0} + 0.25 * tanh(sum[*]({1} * sum({0})) / {2})", name,
                            ExpressionWriter::operand(*e, 6), max_records));
@@ -495,8 +497,7 @@ class ProgramWriter {
       axes += fmt::format(", {}", axis + (axis >= star ? 2 : 1));
       type = without_axis(type, axis);
     }
-    return Written{
-        fmt::format("{}[{}]({})", op, axes, e->text), 10, type, {-1e9, 1e9, 0, -1}, 1};
+    return Written{fmt::format("{}[{}]({})", op, axes, e->text), 10, type, {-1e9, 1e9, 0, -1}, 1};
   }
 
   // The derivative of an output with respect to a shared input, both given out.
@@ -508,8 +509,8 @@ class ProgramWriter {
     const std::vector<std::string> sets = writer_.record_sets(scope_);
     if (shared.empty()) return;
     const std::string by = random_.pick(shared);
-    const std::string kind = random_.pick(
-        std::vector<std::string>{"grad", "grad", "jacobian", "hessian", "per record"});
+    const std::string kind =
+        random_.pick(std::vector<std::string>{"grad", "grad", "jacobian", "hessian", "per record"});
     const bool federated = kind == "per record" && !sets.empty();
     Type type;
     if (federated) type = Type{{Dim::record(random_.pick(sets))}};
@@ -529,8 +530,9 @@ class ProgramWriter {
       return federated ? fmt::format("sum[*]({})", text) : text;
     };
     line(scope_, fmt::format("output {} = {}", of, given(value)));
-    line(scope_, fmt::format("output {} = {}", output, given(derived)));
-    if (kind != "hessian") result_.derivatives.push_back({of, by, output});
+    const std::string statement = fmt::format("output {} = {}", output, given(derived));
+    line(scope_, statement);
+    if (kind != "hessian") result_.derivatives.push_back({of, by, output, statement});
   }
 
   void component(GeneratedFactorization& result, Scope& decoder) {

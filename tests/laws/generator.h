@@ -17,15 +17,15 @@ namespace starfold::laws {
 
 struct GeneratorOptions {
   const Signature* signature = &standard_signature();
-  bool base = false;       // the paper's base signature only
-  bool special = false;    // data with nan, infinities and zeros; operations that are exact on them
-  bool wide = false;       // magnitudes from 1e-200 to 1e200; operations that choose among their operands
+  bool base = false;         // the paper's base signature only
+  bool core = false;         // the paper's families only, typed as widely as the language does
+  bool special = false;      // data with nan, infinities and zeros; operations exact on them
+  bool wide = false;         // magnitudes from 1e-200 to 1e200; operations that choose among operands
   bool derivatives = false;  // of outputs, with respect to shared inputs
-  bool core = false;       // of the operations only those of the paper's families, typed as widely as they are
-  bool loops = true;       // states, loops, traces
-  bool nested = false;     // loops in loops are common
-  bool functions = true;   // functions and a module
-  bool one_round = false;  // per-record expressions depend on no fold
+  bool loops = true;         // states, loops, traces
+  bool nested = false;       // loops in loops are common
+  bool functions = true;     // functions and a module
+  bool one_round = false;    // per-record expressions depend on no fold
   int statements = 6;      // at most about so many
   int depth = 4;           // of expressions, at most
   int first_name = 1;      // names are numbered from here
@@ -46,6 +46,7 @@ struct Derivative {
   std::string of;
   std::string by;
   std::string output;
+  std::string statement;  // that gives it out
 };
 
 struct GeneratedProgram {

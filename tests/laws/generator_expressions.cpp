@@ -188,6 +188,7 @@ bool ExpressionWriter::row_allowed(const Op& op, const Want& want) const {
            op.name != "records";
   }
   if (options_.wide && !selects(op)) return false;
+  if (options_.derivatives && op.name == "stop_gradient") return false;  // no difference sees it
   if (options_.core) {
     return op.family != Family::client_local && op.family != Family::shared_only &&
            op.name != "quantile";

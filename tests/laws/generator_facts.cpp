@@ -202,8 +202,9 @@ bool keeps_exact(const Op& op) {
 }
 
 bool selects(const Op& op) {
-  static const std::set<std::string> adds = {"+", "*", "square", "mod", "sum", "prod", "round",
-                                             "cumsum", "trace_of", "outer", "one_hot", "[e]"};
+  static const std::set<std::string> adds = {"+",        "*",     "square",  "mod",
+                                             "sum",      "prod",  "round",   "cumsum",
+                                             "trace_of", "outer", "one_hot", "[e]"};
   const bool minus = op.family == Family::binary && op.name == "-";
   return keeps_exact(op) && op.family != Family::matmul && !minus && adds.count(op.name) == 0;
 }

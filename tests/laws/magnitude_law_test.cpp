@@ -45,7 +45,7 @@ Tensor with_star_at(const std::vector<double>& records, std::size_t axis) {
 // What was folded, as the extended sums see it.
 struct Extended {
   long double sum = 0;
-  long double size = 0;     // of the terms: what rounding is measured by
+  long double size = 0;  // of the terms: what rounding is measured by
   long double norm = 0;
   long double var = 0;
   double n = 0;
@@ -123,9 +123,11 @@ TEST(MagnitudeLaws, FoldsAtEveryMagnitude) {
   for (int number = 0; number < law_programs(400); ++number) {
     Random random(static_cast<std::uint64_t>(number) + 77);
     const std::vector<double> records = random_records(random, random.between(2, 30));
-    SCOPED_TRACE(fmt::format("case {}: {} records, the first {}", number, records.size(), records[0]));
+    SCOPED_TRACE(
+        fmt::format("case {}: {} records, the first {}", number, records.size(), records[0]));
     check_folds(records, static_cast<std::size_t>(random.below(2)),
-                random.chance(20) ? 20 : random.between(1, 4), random, random.pick(std::vector<std::int64_t>{1, 3, 512}));
+                random.chance(20) ? 20 : random.between(1, 4), random,
+                random.pick(std::vector<std::int64_t>{1, 3, 512}));
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -145,8 +147,9 @@ TEST(MagnitudeLaws, FoldsAtTheEdges) {
           input.type = Type{{Dim::record()}};
           c.program.inputs = {input};
           Federation whole;
-          whole.clients.push_back(
-              {"all", {{"x", Tensor({static_cast<std::int64_t>(records)}, std::vector<double>(records, x))}}});
+          whole.clients.push_back({"all",
+                                   {{"x", Tensor({static_cast<std::int64_t>(records)},
+                                                 std::vector<double>(records, x))}}});
           c.federation = deal_again(random, c.program, whole, clients);
           const Compiled program = compiled(c);
           RunOptions options;

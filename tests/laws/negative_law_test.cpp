@@ -18,8 +18,9 @@ struct Edit {
   std::string text;
 };
 
-const std::vector<std::string> folds = {"sum",  "prod", "min", "max", "count", "any",       "all",
-                                        "mean", "var",  "std", "logsumexp", "norm", "median", "argmax"};
+const std::vector<std::string> folds = {"sum",       "prod", "min",    "max",   "count",
+                                        "any",       "all",  "mean",   "var",   "std",
+                                        "logsumexp", "norm", "median", "argmax"};
 
 bool is_fold(const ast::Expr& e) {
   return e.kind == ast::ExprKind::call && e.args.size() == 1 &&
@@ -145,8 +146,8 @@ class Mistakes {
   // Dropped, done twice, along other axes, along none, or another one.
   void fold(const ast::Expr& e) {
     const std::string inside = text(*e.args[0]);
-    const std::string written(sources_.text(
-        {e.span.file, e.text_span.end, e.args[0]->span.begin}));  // [axes](
+    const std::string written(
+        sources_.text({e.span.file, e.text_span.end, e.args[0]->span.begin}));  // [axes](
     const std::string brackets = written.substr(0, written.find('('));
     add(e.span, inside);
     add(e.span, fmt::format("sum[*]({}{}{})", e.text, brackets, inside));
@@ -266,11 +267,10 @@ TEST(Laws, HolisticFoldsNeverFoldRecords) {
           for (const int axis : list)
             axes.push_back(axis == star && rank > 1 ? "*" : std::to_string(axis + 1));
           const bool folds_star = std::find(list.begin(), list.end(), star) != list.end();
-          const std::string text =
-              fmt::format("input x : [{}]\nlet y = {}[{}](x{})\noutput z = {}(y)\n",
-                          fmt::join(dims, ", "), op, fmt::join(axes, ", "),
-                          op == "quantile" ? ", 0.5" : "",
-                          star >= 0 && !folds_star ? "records" : "sum");
+          const std::string text = fmt::format(
+              "input x : [{}]\nlet y = {}[{}](x{})\noutput z = {}(y)\n", fmt::join(dims, ", "), op,
+              fmt::join(axes, ", "), op == "quantile" ? ", 0.5" : "",
+              star >= 0 && !folds_star ? "records" : "sum");
           EXPECT_EQ(checker_says(text).rfind("E0310", 0) == 0, holistic && folds_star) << text;
           if (!holistic || !folds_star) {
             EXPECT_EQ(checker_says(text), "") << text;

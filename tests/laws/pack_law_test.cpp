@@ -31,7 +31,8 @@ Verdict packing(const Case& c) {
     std::vector<Tensor> parts;
     for (const Client& client : clients) parts.push_back(client.arrays.at(input.name));
     const std::size_t axis = *input.type.record_axis();
-    if (const Verdict broken = same_bits(packs[0].records.arrays.at(input.name), concatenated(parts, axis)))
+    if (const Verdict broken =
+            same_bits(packs[0].records.arrays.at(input.name), concatenated(parts, axis)))
       return fmt::format("input {} : {}: {}", input.name, input.type.to_string(), *broken);
     if (input.type.rank() == 3) stars_packed.insert(axis);
   }
@@ -41,7 +42,10 @@ Verdict packing(const Case& c) {
     const PackedClient& packed = packs[0].clients.at(i);
     if (packed.place != i || packed.name != clients[i].name || packed.records != records)
       return fmt::format("client {} is reported as another", i);
-    apart.push_back({clients[i], {{clients[i].name, records, i}}});
+    Pack alone;
+    alone.records = clients[i];
+    alone.clients = {{clients[i].name, records, i}};
+    apart.push_back(std::move(alone));
   }
   const auto run = [&](std::vector<Pack> of) {
     RunOptions options;

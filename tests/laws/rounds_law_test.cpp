@@ -168,10 +168,11 @@ class Game {
         if (there_[id] || is_fold(p_, id) || !operands_there(id)) continue;
         there_[id] = again = true;
       }
-      again = std::erase_if(waiting_, [&](const auto& loop) {
-                return std::all_of(loop.second.begin(), loop.second.end(),
-                                   [&](NodeId id) { return there_[id]; });
-              }) > 0 ||
+      again = std::erase_if(waiting_,
+                            [&](const auto& loop) {
+                              return std::all_of(loop.second.begin(), loop.second.end(),
+                                                 [&](NodeId id) { return there_[id]; });
+                            }) > 0 ||
               again;
     }
   }

@@ -83,11 +83,11 @@ Type product(const Type& a, const Type& b) {
 }
 
 const std::set<std::string> unary_maps = {
-    "abs",  "sign", "sqrt",    "exp",      "expm1", "log",    "log1p",      "sin",   "cos",
-    "tan",  "tanh", "sigmoid", "softplus", "relu",  "square", "reciprocal", "floor", "ceil",
-    "round", "erf", "lgamma",  "digamma",  "isnan", "zeros_like", "ones_like"};
+    "abs",   "sign", "sqrt",    "exp",      "expm1", "log",        "log1p",      "sin",   "cos",
+    "tan",   "tanh", "sigmoid", "softplus", "relu",  "square",     "reciprocal", "floor", "ceil",
+    "round", "erf",  "lgamma",  "digamma",  "isnan", "zeros_like", "ones_like"};
 const std::set<std::string> binary_maps = {"min", "max", "mod", "atan2"};
-const std::set<std::string> mergeable = {"sum",  "prod", "min", "max", "count",     "any",
+const std::set<std::string> mergeable = {"sum", "prod", "min", "max", "count",     "any",
                                          "all", "mean", "var", "std", "logsumexp", "norm"};
 const std::set<std::string> holistic = {"median", "argmax"};
 
@@ -343,8 +343,8 @@ class Judge {
         for (std::size_t k = 0; k < of.size(); ++k) {
           if (of[k].star && (s.record_set.empty() || s.record_set == *of[k].star)) axis = k;
         }
-      } else if (s.kind == ast::Subscript::Kind::index &&
-                 s.first->kind == ast::ExprKind::number && s.first->number >= 1) {
+      } else if (s.kind == ast::Subscript::Kind::index && s.first->kind == ast::ExprKind::number &&
+                 s.first->number >= 1) {
         axis = static_cast<std::size_t>(s.first->number) - 1;
       } else {
         throw Beyond{};
