@@ -387,8 +387,10 @@ class ProgramWriter {
     const auto e = writer_.fit(writer_.write(body, want(Type{{Dim::record(random_.pick(sets))}})),
                                carried_range);
     if (!e || e->facts.error > carried_error) return false;
-    line(body, fmt::format("{0} <- 0.5 * {0} + 0.25 * tanh(sum[*]({1} * sum({0})) / {2})", name,
-                           ExpressionWriter::operand(*e, 6), max_records));
+    const std::string record = fmt::format("{} * sum({})", ExpressionWriter::operand(*e, 6), name);
+    std::string folded = fmt::format("sum[*]({}) / {}", record, max_records);
+    if (random_.chance(50)) folded += fmt::format(" + 0.1 * max[*]({})", record);
+    line(body, fmt::format("{0} <- 0.5 * {0} + 0.25 * tanh({1})", name, folded));
     return true;
   }
 

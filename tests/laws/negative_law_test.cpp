@@ -34,6 +34,10 @@ class Mistakes {
     file_ = parse(sources_, sources_.add("law.fold", text), diagnostics_);
     block(file_.items, true);
     block(file_.items, false);
+    // A further statement, which nothing else in the program depends on.
+    const auto end = static_cast<std::uint32_t>(text.size());
+    for (const char* kind : {"state", "trace", "output", "let"})
+      add({file_.id, end, end}, fmt::format("\n{} extra = {}\n", kind, any_name()));
   }
   const std::vector<Edit>& found() const { return edits_; }
 

@@ -201,6 +201,10 @@ struct Walk {
             return "a fold is done in a loop that does not change it: " +
                    ir::print_expr(p, merge.fold);
         }
+        for (const NodeId id : round->kept) {
+          if (regions.of_node(id) == region)
+            return "what changes in a loop is kept: " + ir::print_expr(p, id);
+        }
       }
       if (const auto* loop = std::get_if<LoopStep>(&step.action)) {
         ++loops;
