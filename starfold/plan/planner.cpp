@@ -92,84 +92,70 @@ class Planner {
     return needs;
   }
 
-  // The loops of a region, each after those whose results it needs. A loop that was written inside
-  // another one and does not change there runs before it, although it has the larger number.
-  std::vector<LoopId> ordered_loops(LoopId region) const {
-    const auto found = children_.find(region);
-    if (found == children_.end()) return {};
+  // Moments of a region's nodes and the order of its loops, with as few rounds as possible: next comes
+  // the loop that waits for the fewest rounds, the gap before it gets only these, and folds that nobody
+  // waits for yet use them too. A loop whose results another one needs is never the later of the two.
+  struct Schedule {
+    std::vector<LoopId> loops;
+    std::map<NodeId, Moment> moments;
+  };
+  Schedule schedule(LoopId region) {
+    std::vector<LoopId> open = children_[region];
     const std::map<LoopId, std::vector<NodeId>> needs = loop_needs(region);
-    std::vector<LoopId> ordered;
-    const auto place = [&](const auto& self, LoopId loop) -> void {
-      if (std::find(ordered.begin(), ordered.end(), loop) != ordered.end()) return;
-      const auto own = needs.find(loop);
-      if (own != needs.end()) {
-        for (const LoopId before : loops_behind(own->second, region)) self(self, before);
-      }
-      ordered.push_back(loop);
-    };
-    for (const LoopId loop : found->second) place(place, loop);
-    return ordered;
-  }
-
-  // The loops of a region whose results the values of some of its nodes depend on.
-  std::set<LoopId> loops_behind(std::vector<NodeId> pending, LoopId region) const {
-    std::set<LoopId> loops;
-    std::set<NodeId> seen;
-    while (!pending.empty()) {
-      const NodeId id = pending.back();
-      pending.pop_back();
-      if (homes_.of_node[id] != region || !seen.insert(id).second) continue;
-      const ir::Node& node = program_.graph[id];
-      if (node.kind == Kind::loop_result) loops.insert(node.index);
-      pending.insert(pending.end(), node.args.begin(), node.args.end());
-    }
-    return loops;
-  }
-
-  // Moments of the region's nodes, loops in order, with as few rounds as possible: the gap before a
-  // loop gets only the rounds that the loop waits for; folds that nobody waits for yet use them too.
-  std::map<NodeId, Moment> schedule(LoopId region, const std::vector<LoopId>& loops) {
-    const std::vector<NodeId>& nodes = by_home_[region];
-    const std::map<LoopId, std::vector<NodeId>> needs = loop_needs(region);
-    std::map<NodeId, Moment> done;
-    for (int gap = 0; gap <= static_cast<int>(loops.size()); ++gap) {
+    Schedule result;
+    for (int gap = 0;; ++gap) {
       std::map<NodeId, Moment> trial;
-      for (const NodeId id : nodes) {
-        if (done.count(id) != 0) continue;
-        if (const std::optional<Moment> moment = earliest(id, region, gap, loops, done, trial))
-          trial.emplace(id, *moment);
-      }
       int rounds = 0;
-      if (gap < static_cast<int>(loops.size())) {
-        const auto need = needs.find(loops[static_cast<std::size_t>(gap)]);
-        if (need != needs.end()) {
-          for (const NodeId id : need->second) {
-            const auto at = trial.find(id);
-            if (at != trial.end()) rounds = std::max(rounds, at->second.round);
-          }
+      for (const NodeId id : by_home_[region]) {
+        if (result.moments.count(id) != 0) continue;
+        if (const std::optional<Moment> moment = earliest(id, region, gap, result, trial)) {
+          trial.emplace(id, *moment);
+          rounds = std::max(rounds, moment->round);
         }
-      } else {
-        for (const auto& [id, moment] : trial) rounds = std::max(rounds, moment.round);
+      }
+      std::size_t next = open.size();
+      for (std::size_t i = 0; i < open.size(); ++i) {
+        const auto found = needs.find(open[i]);
+        const std::optional<int> wait =
+            found == needs.end() ? 0 : rounds_before(found->second, result.moments, trial);
+        if (!wait || (next < open.size() && *wait >= rounds)) continue;
+        next = i;
+        rounds = *wait;
       }
       for (const auto& [id, moment] : trial) {
-        if (moment.round <= rounds) done.emplace(id, moment);
+        if (moment.round <= rounds) result.moments.emplace(id, moment);
       }
+      if (open.empty()) return result;
+      if (next == open.size()) throw Bug("loops wait for each other");
+      result.loops.push_back(open[next]);
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(next));
     }
-    return done;
   }
 
-  std::optional<Moment> earliest(NodeId id, LoopId region, int gap,
-                                 const std::vector<LoopId>& loops,
-                                 const std::map<NodeId, Moment>& done,
+  // How many rounds of a gap must end before these values are there; nullopt when a loop must run first.
+  static std::optional<int> rounds_before(const std::vector<NodeId>& needed,
+                                          const std::map<NodeId, Moment>& done,
+                                          const std::map<NodeId, Moment>& trial) {
+    int rounds = 0;
+    for (const NodeId id : needed) {
+      if (done.count(id) != 0) continue;
+      const auto at = trial.find(id);
+      if (at == trial.end()) return std::nullopt;
+      rounds = std::max(rounds, at->second.round);
+    }
+    return rounds;
+  }
+
+  std::optional<Moment> earliest(NodeId id, LoopId region, int gap, const Schedule& so_far,
                                  const std::map<NodeId, Moment>& trial) const {
     const ir::Node& node = program_.graph[id];
+    const std::vector<LoopId>& ran = so_far.loops;
+    if (node.kind == Kind::loop_result &&
+        std::find(ran.begin(), ran.end(), node.index) == ran.end())
+      return std::nullopt;
     Moment moment{gap, 0};
-    if (node.kind == Kind::loop_result) {
-      const auto position = std::find(loops.begin(), loops.end(), node.index) - loops.begin();
-      if (position >= gap) return std::nullopt;
-    }
     for (const NodeId arg : node.args) {
-      if (homes_.of_node[arg] != region || done.count(arg) != 0) continue;
+      if (homes_.of_node[arg] != region || so_far.moments.count(arg) != 0) continue;
       const auto at = trial.find(arg);
       if (at == trial.end()) return std::nullopt;
       moment = std::max(moment, at->second);
@@ -179,8 +165,7 @@ class Planner {
   }
 
   Block region(LoopId region_loop, int depth) {
-    const std::vector<LoopId> loops = ordered_loops(region_loop);
-    std::map<NodeId, Moment> moments = schedule(region_loop, loops);
+    const auto [loops, moments] = schedule(region_loop);
     std::map<Moment, std::vector<NodeId>> folds;
     std::map<Moment, std::vector<NodeId>> decoders;
     std::map<int, int> rounds_in_gap;

@@ -65,6 +65,7 @@ const std::vector<std::string> statements = {"import",
                                              "input, star 1",
                                              "input, star 2",
                                              "input, star 3",
+                                             "input, star in the middle",
                                              "input, shared",
                                              "input with a default",
                                              "input of a named record set",
@@ -188,6 +189,8 @@ void Coverage::block(const ast::Block& block_statements, int loops, bool functio
       std::string kind = "shared";
       for (std::size_t k = 0; k < input->type.dims.size(); ++k) {
         if (input->type.dims[k].star) kind = fmt::format("star {}", k + 1);
+        const bool inside = k > 0 && k + 1 < input->type.dims.size();
+        if (input->type.dims[k].star && inside) statement("input, star in the middle");
         if (!input->type.dims[k].record_set.empty()) statement("input of a named record set");
       }
       statement("input, " + kind);

@@ -38,6 +38,43 @@ TEST(Generator, CoversTheLanguage) {
   EXPECT_TRUE(coverage.rare(3).empty()) << fmt::format("{}", fmt::join(coverage.rare(3), "\n"));
 }
 
+// Federations of every kind: many clients and one, clients without records and with one, no records at
+// all, several record sets of different length, sizes of 1, records with a missing value.
+TEST(Generator, CoversFederations) {
+  std::map<std::string, int> seen;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    Random random(seed);
+    GeneratorOptions options;
+    options.special = seed % 2 == 1;
+    const GeneratedProgram program = generate_program(random, options);
+    const Federation federation = generate_federation(random, program);
+    std::int64_t records = 0;
+    for (const Client& client : federation.clients) {
+      std::map<std::string, std::int64_t> counts;
+      for (const InputSpec& input : program.inputs) {
+        if (!input.type.federated()) continue;
+        const Tensor& array = client.arrays.at(input.name);
+        counts[input.type.record_set()] = array.shape[*input.type.record_axis()];
+        for (const double x : array.data) seen["a missing value"] += std::isnan(x) ? 1 : 0;
+      }
+      for (const auto& [set, count] : counts) {
+        ++seen[count == 0 ? "a client without records" : count == 1 ? "a client with one" : "more"];
+        if (count != counts.begin()->second) ++seen["record sets of different length"];
+        records += count;
+      }
+    }
+    const std::size_t clients = federation.clients.size();
+    ++seen[clients > 16 ? "17 clients and more" : clients == 1 ? "one client" : "a few clients"];
+    if (records == 0) ++seen["no records at all"];
+    for (const auto& [name, size] : program.sizes) seen["a size of 1"] += size == 1 ? 1 : 0;
+  }
+  for (const char* what :
+       {"a missing value", "a client without records", "a client with one", "17 clients and more",
+        "one client", "record sets of different length", "no records at all", "a size of 1"}) {
+    EXPECT_GE(seen[what], 10) << what;
+  }
+}
+
 // The same seed gives the same program and the same data.
 TEST(Generator, IsDeterministic) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {

@@ -26,6 +26,8 @@ Facts facts_of(Values values) {
       return {1, 3, 0, 0};
     case Values::truth:
       return {0, 1, 0, 0};
+    case Values::wide:
+      return {-2, 2, 0, 1};  // as if: what chooses among its operands needs no bounds
   }
   return {};
 }
@@ -44,6 +46,7 @@ class ProgramWriter {
         next_name_(options.first_name),
         writer_(random, options_, next_name_) {
     options_.depth = random.between(2, options.depth);
+    options_.special = options.special || options.wide;  // nothing may round
   }
 
   GeneratedProgram run() {
@@ -51,6 +54,8 @@ class ProgramWriter {
     if (options_.functions) functions();
     for (int left = random_.between(1, options_.statements); left > 0; --left) statement(scope_, 0);
     while (outputs_ == 0 || random_.chance(45)) output();
+    for (int left = options_.derivatives ? random_.between(1, 2) : 0; left > 0; --left)
+      derivative();
     return finish();
   }
 
@@ -124,7 +129,8 @@ class ProgramWriter {
     for (const std::string& set : sets) {
       for (int left = random_.between(1, 3); left > 0; --left) input(true, set, open);
     }
-    for (int left = random_.between(options_.base ? 1 : 0, 3); left > 0; --left)
+    for (int left = random_.between(options_.base || options_.derivatives ? 1 : 0, 3); left > 0;
+         --left)
       input(false, "", open);
     while (!open.empty()) input(random_.chance(50), random_.pick(sets), open, true);
     polynomials();
@@ -163,10 +169,12 @@ class ProgramWriter {
           random_.chance(45) ? 0 : random_.between(0, static_cast<int>(spec.type.rank()));
       spec.type = with_axis(spec.type, static_cast<std::size_t>(axis), Dim::record(set));
     }
-    spec.values = options_.special ? Values::grid
-                                   : random_.pick(std::vector<Values>{
-                                         Values::continuous, Values::continuous, Values::positive,
-                                         Values::grid, Values::grid, Values::label, Values::truth});
+    spec.values = options_.wide ? Values::wide
+                  : options_.special
+                      ? Values::grid
+                      : random_.pick(std::vector<Values>{
+                            Values::continuous, Values::continuous, Values::positive, Values::grid,
+                            Values::grid, Values::label, Values::truth});
     std::string fallback;
     if (!federated && random_.chance(40)) fallback = default_of(spec);
     add_input(spec, fallback);
@@ -355,6 +363,7 @@ class ProgramWriter {
     const std::string& name = state.named.name;
     if (state.counter) return line(body, fmt::format("{0} <- {0} + 1", name));
     const bool exact = state.named.facts.exact();
+    if (options_.nested && !exact && random_.chance(60) && update_by_records(body, name)) return;
     Want w = want(state.named.type);
     w.exact = exact;
     const std::optional<Written> e = writer_.write(body, w);
@@ -371,6 +380,20 @@ class ProgramWriter {
                            ExpressionWriter::operand(next, 7)));
   }
 
+  // A round in every iteration: a fold of records that changes with the state.
+  bool update_by_records(Scope& body, const std::string& name) {
+    const std::vector<std::string> sets = writer_.record_sets(body);
+    if (sets.empty()) return false;
+    const auto e = writer_.fit(writer_.write(body, want(Type{{Dim::record(random_.pick(sets))}})),
+                               carried_range);
+    if (!e || e->facts.error > carried_error) return false;
+    const std::string record = fmt::format("{} * sum({})", ExpressionWriter::operand(*e, 6), name);
+    std::string folded = fmt::format("sum[*]({}) / {}", record, max_records);
+    if (random_.chance(50)) folded += fmt::format(" + 0.1 * max[*]({})", record);
+    line(body, fmt::format("{0} <- 0.5 * {0} + 0.25 * tanh({1})", name, folded));
+    return true;
+  }
+
   std::string iterations(const Scope& scope) {
     if (!scope.size_names.empty() && random_.chance(20)) return random_.pick(scope.size_names);
     return std::to_string(random_.pick(std::vector<int>{1, 2, 2, 3, 4, options_.base ? 1 : 0}));
@@ -385,10 +408,10 @@ class ProgramWriter {
     const std::string count = iterations(scope);
     Scope body = scope;
     body.lines.clear();
-    for (int left = random_.below(3); left > 0; --left) {
+    for (int left = random_.below(3) + (options_.nested ? 1 : 0); left > 0; --left) {
       if (random_.chance(25)) {
         trace(body);
-      } else if (depth < 2 && random_.chance(25)) {
+      } else if (depth < 2 && random_.chance(options_.nested ? 60 : 25)) {
         loop(body, depth + 1);
       } else {
         let(body, random_.chance(60));
@@ -447,7 +470,7 @@ class ProgramWriter {
       return;
     }
     std::optional<Written> e;
-    if (options_.special && random_.chance(30)) e = terminal();
+    if (options_.special && random_.chance(options_.wide ? 75 : 30)) e = terminal();
     if (!e) e = writer_.write(scope_, want(writer_.random_type(scope_, false)));
     if (!e) {
       --outputs_;
@@ -461,17 +484,57 @@ class ProgramWriter {
 
   // Folds that round, of values that do not: nothing may be computed from them.
   std::optional<Written> terminal() {
-    const std::string op =
-        random_.pick(std::vector<std::string>{"mean", "var", "std", "logsumexp", "norm"});
-    const Type type = writer_.random_type(scope_, true);
+    std::vector<std::string> ops = {"mean", "var", "std", "logsumexp", "norm"};
+    if (options_.wide) ops.emplace_back("sum");
+    const std::string op = random_.pick(ops);
+    Type type = writer_.random_type(scope_, true);
     if (!type.federated()) return std::nullopt;
     const std::optional<Written> e = writer_.write(scope_, want(type));
     if (!e) return std::nullopt;
-    return Written{fmt::format("{}[*]({})", op, e->text),
-                   10,
-                   without_axis(type, *type.record_axis()),
-                   {-1e9, 1e9, 0, -1},
-                   1};
+    std::string axes = "*";
+    const std::size_t star = *type.record_axis();
+    type = without_axis(type, star);
+    if (options_.wide && type.rank() > 0 && random_.chance(40)) {
+      const auto axis = static_cast<std::size_t>(random_.below(static_cast<int>(type.rank())));
+      axes += fmt::format(", {}", axis + (axis >= star ? 2 : 1));
+      type = without_axis(type, axis);
+    }
+    return Written{fmt::format("{}[{}]({})", op, axes, e->text), 10, type, {-1e9, 1e9, 0, -1}, 1};
+  }
+
+  // The derivative of an output with respect to a shared input, both given out.
+  void derivative() {
+    std::vector<std::string> shared;
+    for (const InputSpec& input : result_.inputs) {
+      if (!input.type.federated()) shared.push_back(input.name);
+    }
+    const std::vector<std::string> sets = writer_.record_sets(scope_);
+    if (shared.empty()) return;
+    const std::string by = random_.pick(shared);
+    const std::string kind =
+        random_.pick(std::vector<std::string>{"grad", "grad", "jacobian", "hessian", "per record"});
+    const bool federated = kind == "per record" && !sets.empty();
+    Type type;
+    if (federated) type = Type{{Dim::record(random_.pick(sets))}};
+    if (kind == "jacobian") type = writer_.random_type(scope_, false, 2);
+    std::optional<Written> e = writer_.write(scope_, want(type));
+    if (!e) return;
+    if (e->text.find(by) == std::string::npos)
+      e->text = fmt::format("{} * (1 + sin(sum({})))", ExpressionWriter::operand(*e, 6), by);
+    const std::string value = writer_.fresh("e");
+    const std::string of = writer_.fresh("o");
+    const std::string output = writer_.fresh("d");
+    line(scope_, fmt::format("let {} = {}", value, e->text));
+    const std::string derived =
+        fmt::format("{}({}, {})", kind == "per record" ? "grad" : kind, value, by);
+    // What there is one of per record is given out as a sum over records.
+    const auto given = [&](const std::string& text) {
+      return federated ? fmt::format("sum[*]({})", text) : text;
+    };
+    line(scope_, fmt::format("output {} = {}", of, given(value)));
+    const std::string statement = fmt::format("output {} = {}", output, given(derived));
+    line(scope_, statement);
+    if (kind != "hessian") result_.derivatives.push_back({of, by, output, statement});
   }
 
   void component(GeneratedFactorization& result, Scope& decoder) {
@@ -524,7 +587,7 @@ class ProgramWriter {
     text += functions_first ? functions_ + body : body + functions_;
     result_.text.name = "law.fold";
     result_.text.text = std::move(text);
-    result_.special = options_.special;
+    result_.special = options_.special && !options_.wide;
     return std::move(result_);
   }
 

@@ -17,11 +17,15 @@ namespace starfold::laws {
 
 struct GeneratorOptions {
   const Signature* signature = &standard_signature();
-  bool base = false;       // the paper's base signature only
-  bool special = false;    // data with nan, infinities and zeros; operations that are exact on them
-  bool loops = true;       // states, loops, traces
-  bool functions = true;   // functions and a module
-  bool one_round = false;  // per-record expressions depend on no fold
+  bool base = false;         // the paper's base signature only
+  bool core = false;         // the paper's families only, typed as widely as the language does
+  bool special = false;      // data with nan, infinities and zeros; operations exact on them
+  bool wide = false;         // magnitudes from 1e-200 to 1e200; operations that choose among operands
+  bool derivatives = false;  // of outputs, with respect to shared inputs
+  bool loops = true;         // states, loops, traces
+  bool nested = false;       // loops in loops are common
+  bool functions = true;     // functions and a module
+  bool one_round = false;    // per-record expressions depend on no fold
   int statements = 6;      // at most about so many
   int depth = 4;           // of expressions, at most
   int first_name = 1;      // names are numbered from here
@@ -29,12 +33,20 @@ struct GeneratorOptions {
 
 // What an input's array should hold.
 struct InputSpec {
-  enum class Values { continuous, positive, grid, label, truth };
+  enum class Values { continuous, positive, grid, label, truth, wide };
   std::string name;
   Type type;
   Values values = Values::continuous;
   bool has_default = false;
   std::optional<Facts> facts;  // when they are not those of `values`
+};
+
+// An output that is the derivative of another output with respect to a shared input.
+struct Derivative {
+  std::string of;
+  std::string by;
+  std::string output;
+  std::string statement;  // that gives it out
 };
 
 struct GeneratedProgram {
@@ -43,6 +55,7 @@ struct GeneratedProgram {
   SizeValues sizes;                              // of every size variable
   std::map<std::string, std::int64_t> declared;  // `size` declarations
   std::map<std::string, Facts> outputs;          // what is promised about them
+  std::vector<Derivative> derivatives;
   bool special = false;
 };
 
@@ -57,7 +70,7 @@ struct Federation {
 // The largest number of records of one record set in a federation.
 inline constexpr int max_records = 60;
 
-// One to six clients; some without records, some with one; at times all of them empty.
+// One to six clients, or 17 to 24; some without records, some with one; at times all of them empty.
 Federation generate_federation(Random& random, const GeneratedProgram& program);
 
 // The records of all clients of `federation`, dealt out to so many clients anew.

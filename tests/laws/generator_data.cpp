@@ -29,6 +29,10 @@ double random_entry(Random& random, const InputSpec& input, bool special) {
       return random.between(1, 3);
     case Values::truth:
       return random.below(2);
+    case Values::wide:
+      return random.chance(5) ? 0.0
+                              : random.pick(std::vector<double>{-1, 1}) *
+                                    std::pow(10.0, random.uniform(-200, 200));
   }
   return 0;
 }
@@ -41,7 +45,9 @@ Shape shape_with(const InputSpec& input, const SizeValues& sizes, std::int64_t r
   return shape;
 }
 
-int random_count(Random& random) {
+// How many records a client has; many clients have few each, so that max_records holds for all together.
+int random_count(Random& random, int clients) {
+  if (clients > 6) return random.below(3);
   switch (random.below(6)) {
     case 0:
       return 0;
@@ -90,7 +96,8 @@ Tensor random_tensor(Random& random, const InputSpec& input, Shape shape, bool s
 
 Federation generate_federation(Random& random, const GeneratedProgram& program) {
   Federation federation;
-  const int clients = random.between(1, 6);
+  // More than sixteen now and then: whatever treats many clients in another way shows there.
+  const int clients = random.chance(6) ? random.between(17, 24) : random.between(1, 6);
   const bool all_empty = random.chance(4);
   for (int c = 0; c < clients; ++c) {
     Client client{fmt::format("c{}", c + 1), {}};
@@ -98,7 +105,7 @@ Federation generate_federation(Random& random, const GeneratedProgram& program) 
     for (const InputSpec& input : program.inputs) {
       if (!input.type.federated()) continue;
       const auto [count, fresh] = counts.emplace(input.type.record_set(), 0);
-      if (fresh) count->second = all_empty ? 0 : random_count(random);
+      if (fresh) count->second = all_empty ? 0 : random_count(random, clients);
       client.arrays[input.name] = random_tensor(
           random, input, shape_with(input, program.sizes, count->second), program.special);
     }

@@ -187,6 +187,12 @@ bool ExpressionWriter::row_allowed(const Op& op, const Want& want) const {
            op.max_args == (op.family == Family::aggregation ? 1 : op.max_args) &&
            op.name != "records";
   }
+  if (options_.wide && !selects(op)) return false;
+  if (options_.derivatives && op.name == "stop_gradient") return false;  // no difference sees it
+  if (options_.core) {
+    return op.family != Family::client_local && op.family != Family::shared_only &&
+           op.name != "quantile";
+  }
   return true;
 }
 
@@ -280,7 +286,7 @@ Written ExpressionWriter::fit(Written e, Interval range) {
     if (facts.exact()) facts.grain = bounds.exact() ? std::max(facts.grain, bounds.grain) : -1;
     const std::string low = number(lo).text;
     const std::string high = number(hi).text;
-    const bool clip = !options_.base && random_.chance(50);
+    const bool clip = !options_.base && !options_.core && random_.chance(50);
     e.text = clip ? fmt::format("clip({}, {}, {})", e.text, low, high)
                   : fmt::format("min(max({}, {}), {})", e.text, low, high);
     e.binds = 10;

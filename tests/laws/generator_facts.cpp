@@ -201,6 +201,14 @@ bool keeps_exact(const Op& op) {
   }
 }
 
+bool selects(const Op& op) {
+  static const std::set<std::string> adds = {"+",        "*",     "square",  "mod",
+                                             "sum",      "prod",  "round",   "cumsum",
+                                             "trace_of", "outer", "one_hot", "[e]"};
+  const bool minus = op.family == Family::binary && op.name == "-";
+  return keeps_exact(op) && op.family != Family::matmul && !minus && adds.count(op.name) == 0;
+}
+
 Interval domain(const Op& op, std::size_t operand) {
   static const std::map<std::string, std::vector<Interval>> domains = {
       {"sqrt", {{0.1, 50}}},

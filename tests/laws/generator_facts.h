@@ -45,6 +45,8 @@ Facts aggregation_facts(std::string_view name, const Facts& a, std::int64_t coun
 bool jumps(const Op& op);
 // Rounds nothing on exact operands (and so is exact on nan and infinities).
 bool keeps_exact(const Op& op);
+// Gives out entries of its operands, their opposites or small whole numbers: right at any magnitude.
+bool selects(const Op& op);
 // Where an operand of a row should lie for the result to be finite and not steep.
 Interval domain(const Op& op, std::size_t operand);
 

@@ -44,6 +44,8 @@ struct Compiled {
   std::string error;
 };
 Compiled compiled(const Case& c, bool optimize = true, bool base = false);
+// Whether all that is wrong with a program is that some operation in it has no derivative, or a large one.
+bool has_no_derivative(const Case& c);
 
 // Results, or why there are none.
 struct Outcome {

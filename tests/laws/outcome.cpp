@@ -27,6 +27,19 @@ Compiled compiled(const Case& c, bool optimize, bool base) {
   return result;
 }
 
+bool has_no_derivative(const Case& c) {
+  ProgramOptions options;
+  options.signature = c.options.signature;
+  const auto program = compile_program(c.program.text, options);
+  bool found = false;
+  for (const Diagnostic& d : program->compilation.diagnostics.items()) {
+    const bool none = d.code == Code::NoDerivative || d.code == Code::DerivativeTooLarge;
+    if (info(d.code).severity == Severity::error && !none) return false;
+    found = found || none;
+  }
+  return found;
+}
+
 Outcome run_engine(const Case& c, const CompiledProgram& program, RunOptions options) {
   Outcome outcome;
   options.signature = c.options.signature;

@@ -122,7 +122,7 @@ Verdict client_locality(const Case& c) {
           part_of(two.value(id).local.at(0), axis, counts_of(around, one.program(), set), keep);
       // Blocks of a matrix product may round differently; everything else is the same bits.
       const bool product = node.op != nullptr && node.op->family == Family::matmul;
-      if (const Verdict broken = product ? compare(a, b, 1e-12) : compare(a, b, 1e-12)) {
+      if (const Verdict broken = product ? compare(a, b, 1e-12) : same_bits(a, b)) {
         return fmt::format("{} at client {}: {}", ir::print_expr(one.program(), id), keep, *broken);
       }
     }

@@ -86,8 +86,7 @@ inline std::map<std::string, Tensor> run_everywhere(const std::string& text, con
 
 // d output / d input by central differences of order 8, of shape [output, input].
 inline Tensor differences(const ir::Program& program, const std::string& output,
-                          const std::string& input, const World& world) {
-  constexpr double h = 4e-3;
+                          const std::string& input, const World& world, double h = 4e-3) {
   constexpr double weights[] = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
   World moved = world;
   Tensor& at = moved.settings.shared.find(input)->second;
