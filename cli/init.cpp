@@ -104,14 +104,14 @@ class Writer {
   }
 
   void find_candidates() {
-    Tables tables({1, 0});
+    Tables tables({});
     std::vector<DataSource> sources;
     for (const StudyClient& client : clients_)
       sources.push_back(open_source(program_, client.name, client.data, tables));
     for (const DataSource& source : sources) {
       if (source.table && !source.table->names_are_safe())
         throw RunError(
-            fmt::format("client {}: some names of columns are numbers; is the first line a record?",
+            fmt::format("client {}: the first line may be a record, so its names are not copied",
                         source.client));
     }
     const DataSource& first = sources.front();

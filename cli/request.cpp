@@ -54,7 +54,7 @@ Tensor tensor_from_json(const nlohmann::json& json, const std::string& name) {
 }
 
 Tensor setting_value(const std::string& name, const std::string& text) {
-  if (text[0] == '@') return read_npy(text.substr(1));
+  if (text[0] == '@') return read_npy(text.substr(1), plan_memory(0).records);
   if (text == "nan" || text == "inf" || text == "-inf") return tensor_from_json(text, name);
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded())
@@ -157,8 +157,8 @@ std::vector<Pack> simulate_clients(const Study& study, const ir::Program& progra
 std::vector<Client> load_clients(const Study& study, const ir::Program& program,
                                  std::map<std::string, std::vector<std::string>>& columns) {
   const int threads = threads_of(study);
-  MemoryPlan memory = plan_memory(study.memory);
-  Tables tables({threads, memory.duckdb});
+  const MemoryPlan memory = plan_memory(study.memory);
+  Tables tables({memory.reader, memory.records});
   std::vector<DataSource> sources;
   for (const StudyClient& client : study.clients)
     sources.push_back(open_source(program, client.name, client.data, tables));
@@ -166,7 +166,7 @@ std::vector<Client> load_clients(const Study& study, const ir::Program& program,
   for (const auto& [input, bound] : plan) columns[input] = column_names(bound);
   std::vector<Client> clients;
   for (const DataSource& source : sources) {
-    clients.push_back(load_client(program, source, plan, {study.missing, threads}, memory.records));
+    clients.push_back(load_client(program, source, plan, {study.missing, threads}, tables.room()));
   }
   return clients;
 }

@@ -11,6 +11,7 @@
 #include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
+#include "starfold/data/memory.h"
 #include "starfold/data/npy.h"
 
 namespace starfold {
@@ -135,7 +136,8 @@ class Reader {
   Tensor value(const toml::node& node, const std::string& name) const {
     if (const auto number = node.value<double>(); number && !node.is_boolean())
       return Tensor::scalar(*number);
-    if (node.is_string()) return read_npy(path(node.as_string()->get().substr(1)));
+    if (node.is_string())
+      return read_npy(path(node.as_string()->get().substr(1)), plan_memory(0).records);
     if (!node.is_array() || node.as_array()->empty()) {
       fail(node, fmt::format("inputs.{} must be columns (\"age\", [\"age\", \"bmi\"], \"*\") or a "
                              "value (a number, an array, "
@@ -294,7 +296,7 @@ class Reader {
     if (const toml::node* node = options.get("memory")) {
       study_.memory =
           node->is_integer()
-              ? integer(*node, "options.memory", 1)
+              ? integer(*node, "options.memory", least_memory)
               : located(*node, [&] { return parse_memory(string(*node, "options.memory")); });
     }
     if (const toml::node* node = options.get("threads")) {
@@ -409,11 +411,13 @@ std::int64_t parse_memory(const std::string& text) {
                                                       {"GiB", 1073741824.0},
                                                       {"TiB", 1099511627776.0}};
   const auto found = units.find(unit);
-  if (used == 0 || found == units.end() || !(number * found->second >= 1) ||
-      number * found->second > 1e18) {
+  if (used == 0 || found == units.end() || !(number > 0) || number * found->second > 1e18) {
     throw StudyError(
         fmt::format("memory is an amount like 512MB or 2GiB, not {}", printable(text)));
   }
+  if (number * found->second < static_cast<double>(least_memory))
+    throw StudyError(fmt::format("memory of {} is too little to run anything; give 1MB or more",
+                                 printable(text)));
   return static_cast<std::int64_t>(number * found->second);
 }
 
