@@ -282,7 +282,7 @@ int init(const Arguments& arguments) {
     }
     return exit_done;
   } catch (const StudyError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    fmt::print(stderr, "error: {}\n", printable_lines(error.what()));
     return exit_usage;
   } catch (const RunError& error) {
     print_run_error(error, program->compilation.sources, false);

@@ -123,7 +123,7 @@ std::shared_ptr<const CompiledProgram> load_program(const std::string& file, boo
 }
 
 void print_run_error(const RunError& error, const SourceMap& sources, bool json) {
-  fmt::print(stderr, "error: {}\n", error.what());
+  fmt::print(stderr, "error: {}\n", printable_lines(error.what()));
   nlohmann::json object = {{"error", error.what()}};
   if (error.where()) {
     const Source& source = sources[error.where()->file];

@@ -56,7 +56,12 @@ Tensor tensor_from_json(const nlohmann::json& json, const std::string& name) {
 Tensor setting_value(const std::string& name, const std::string& text) {
   if (text[0] == '@') return read_npy(text.substr(1), plan_memory(0).records);
   if (text == "nan" || text == "inf" || text == "-inf") return tensor_from_json(text, name);
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  constexpr int deepest = 32;
+  const auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    if (depth > deepest) throw StudyError("--set: an array is nested too deeply");
+    return true;
+  };
+  const nlohmann::json json = nlohmann::json::parse(text, shallow, false);
   if (json.is_discarded())
     throw StudyError(
         fmt::format("--set {}: {} is neither a number, a JSON array nor @file.npy", name, text));
@@ -100,11 +105,14 @@ bool is_study(const std::string& file) {
 }
 
 Study read_study(const std::string& file) {
+  constexpr std::size_t most = std::size_t{1} << 24U;
   std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in || in.bad() || text.fail()) throw StudyError(fmt::format("{} cannot be read", file));
-  return parse_study(text.str(), file);
+  std::string text(most + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad() || in.gcount() == 0) throw StudyError(fmt::format("{} cannot be read", file));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > most) throw StudyError(fmt::format("{} is too large for a study", file));
+  return parse_study(text, file);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include "cli/request.h"
 #include "cli/results.h"
 #include "starfold/base/error.h"
+#include "starfold/base/utf8.h"
+#include "starfold/data/memory.h"
 #include "starfold/federation/local.h"
 
 namespace starfold::cli {
@@ -93,7 +95,8 @@ RunReport run_reference(const CompiledProgram& program, std::vector<Pack>& packs
 RunReport run_study(const std::shared_ptr<const CompiledProgram>& program, const Study& study,
                     const Arguments& arguments) {
   const ir::Program& typed = program->compilation.program;
-  const Settings settings = study_settings(study, typed);
+  Settings settings = study_settings(study, typed);
+  settings.memory = plan_memory(study.memory).values;
   std::map<std::string, std::vector<std::string>> columns;
   auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
   line->say("reading data");
@@ -146,7 +149,7 @@ int run(const Arguments& arguments) {
     fmt::print("{}", text);
     return exit_done;
   } catch (const StudyError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    fmt::print(stderr, "error: {}\n", printable_lines(error.what()));
     return exit_usage;
   } catch (const RunError& error) {
     print_run_error(error, program ? program->compilation.sources : SourceMap(), arguments.json);

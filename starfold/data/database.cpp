@@ -74,6 +74,10 @@ bool Rows::next() {
   return !ended_;
 }
 
+bool Statement::is_select() const {
+  return duckdb().prepared_statement_type(handle_->statement) == DUCKDB_STATEMENT_TYPE_SELECT;
+}
+
 std::size_t Statement::columns() const {
   return duckdb().prepared_statement_column_count(handle_->statement);
 }

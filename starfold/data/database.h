@@ -68,6 +68,7 @@ inline bool is_valid(const std::uint64_t* mask, std::size_t row) {
 // A prepared statement.
 class Statement {
  public:
+  bool is_select() const;
   std::size_t columns() const;
   std::string column_name(std::size_t index) const;
   duckdb_type column_type(std::size_t index) const;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
@@ -109,7 +108,6 @@ class DuckdbTable : public Table {
     if (parquet_) file.emplace(parquet_->open());
     const Statement all = source_.database.prepare(
         fmt::format("SELECT * FROM {}", file ? parquet_sql(*file) : source_.from));
-    std::set<std::string> seen;
     for (std::size_t i = 0; i < all.columns(); ++i) {
       const duckdb_type type = all.column_type(i);
       const TypeWords words = words_of(type);
@@ -117,10 +115,6 @@ class DuckdbTable : public Table {
                         type == DUCKDB_TYPE_TIMESTAMP || type == DUCKDB_TYPE_TIMESTAMP_TZ});
       if (all.is_whole_decimal(i)) names_.back().arrival = Arrival::integer;
       columns_.push_back({names_.back().name, words.kind, words.words});
-      if (!seen.insert(names_.back().name).second)
-        throw RunError(fmt::format("two columns {}are named {}",
-                                   source_.where.empty() ? "of the query " : "",
-                                   shown(names_.back().name)));
     }
   }
 

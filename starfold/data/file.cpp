@@ -46,16 +46,6 @@ int open_regular(const std::string& path, FileStamp& stamp) {
                                    : "is not a regular file, which could be read more than once");
 }
 
-// The kernel's clock of file times moves in steps of a few milliseconds. A file that was written to within
-// the last step could be written to again without a new time.
-void let_time_pass(const FileStamp& stamp) {
-  constexpr std::int64_t step = 20'000'000;
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  const std::int64_t age = nanoseconds(now) - stamp.changed;
-  if (age >= 0 && age < step) std::this_thread::sleep_for(std::chrono::nanoseconds(step - age));
-}
-
 }  // namespace
 
 OpenFile::OpenFile(int number, FileStamp stamp, std::string path)
@@ -88,7 +78,16 @@ std::string OpenFile::exact_path() const { return fmt::format("/proc/self/fd/{}"
 
 DataFile::DataFile(std::string path) : path_(std::move(path)) {
   const OpenFile file(open_regular(path_, stamp_), stamp_, path_);
-  let_time_pass(stamp_);
+}
+
+void DataFile::settle() const {
+  // The kernel's clock of file times moves in steps of a few milliseconds. A file that was written to within
+  // the last step could be written to again without a new time.
+  constexpr std::int64_t step = 20'000'000;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t age = nanoseconds(now) - stamp_.changed;
+  if (age >= 0 && age < step) std::this_thread::sleep_for(std::chrono::nanoseconds(step - age));
 }
 
 OpenFile DataFile::open() const {

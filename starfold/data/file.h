@@ -51,6 +51,8 @@ class DataFile {
 
   const std::string& path() const { return path_; }
   std::int64_t size() const { return stamp_.size; }
+  // Waits until writing to it would show: for who reads it more than once.
+  void settle() const;
   // Opens it. RunError when another file stands there now, or this one was written to.
   OpenFile open() const;
 

@@ -19,9 +19,9 @@ constexpr std::size_t longest_query = std::size_t{1} << 20U;
 
 // Functions in FROM that make rows of their arguments, and touch nothing else.
 constexpr std::string_view row_functions[] = {"range", "generate_series", "unnest"};
-constexpr std::string_view readers[] = {"read_parquet",  "parquet_scan",    "read_csv",
-                                        "read_csv_auto", "read_json",       "read_json_auto",
-                                        "read_ndjson",   "read_ndjson_auto"};
+constexpr std::string_view readers[] = {"read_parquet",    "read_csv",       "read_csv_auto",
+                                        "read_json",       "read_json_auto", "read_ndjson",
+                                        "read_ndjson_auto"};
 // Functions of values that tell about the machine, or leave something behind.
 constexpr std::string_view refused_functions[] = {
     "getenv",  "current_setting",  "getvariable",   "write_log",   "nextval",
@@ -89,10 +89,11 @@ class Inspector {
       refuse_function(name);
     if (is_one_of(name, row_functions)) return;
     const json arguments = function.value("children", json::array());
-    const json value = arguments.size() == 1 ? arguments[0].value("value", json::object()) : json();
-    if (!is_one_of(name, readers) || !value.is_object() || !value["value"].is_string())
-      refuse_function(name);
-    files_.push_back(value["value"].get<std::string>());
+    const json value =
+        arguments.size() == 1 ? arguments[0].value("value", json::object()) : json::object();
+    const std::string file = value.is_object() ? text_at(value, "value") : "";
+    if (!is_one_of(name, readers) || file.empty()) refuse_function(name);
+    files_.push_back(file);
   }
 
   std::vector<std::string> files_;

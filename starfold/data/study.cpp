@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/memory.h"
 #include "starfold/data/npy.h"
+#include "starfold/data/toml_depth.h"
 
 namespace starfold {
 namespace {
@@ -201,9 +203,10 @@ class Reader {
     if (!list->is_array() || list->as_array()->empty())
       fail(*list, fmt::format("{}.levels must be an array of strings or integers", where));
     std::vector<std::string> result;
+    std::set<std::string> seen;
     for (const toml::node& entry : *list->as_array()) {
       result.push_back(level(entry, where + ".levels"));
-      if (std::count(result.begin(), result.end(), result.back()) > 1)
+      if (!seen.insert(result.back()).second)
         fail(entry, fmt::format("{}.levels names a level twice", where));
     }
     return result;
@@ -317,6 +320,9 @@ class Reader {
 }  // namespace
 
 Study parse_study(std::string_view text, const std::string& file) {
+  constexpr std::size_t deepest = 64;
+  if (key_depth(text) > deepest)
+    throw StudyError(fmt::format("{}: a key has more than {} parts", printable(file), deepest));
   try {
     return Reader(file).read(toml::parse(text, file));
   } catch (const toml::parse_error& error) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
@@ -45,12 +46,18 @@ bool is_text(FileKind kind) {
          kind == FileKind::json;
 }
 
+bool is_database(FileKind kind) {
+  return kind == FileKind::duckdb || kind == FileKind::sqlite || kind == FileKind::database;
+}
+
 // "hospital.duckdb#visits" is the table visits of hospital.duckdb.
 std::pair<std::string, std::string> split_table(const std::string& path) {
   const std::size_t at = path.rfind('#');
   std::error_code ignored;
-  if (at == std::string::npos || at == 0 || fs::exists(path, ignored)) return {path, ""};
-  return {path.substr(0, at), path.substr(at + 1)};
+  if (at == std::string::npos || fs::exists(path, ignored)) return {path, ""};
+  std::string file = path.substr(0, at);
+  if (!is_database(kind_of(file))) return {path, ""};
+  return {std::move(file), path.substr(at + 1)};
 }
 
 bool is_sqlite(const DataFile& file) {
@@ -106,8 +113,7 @@ std::string choose_table(const std::string& path, const std::string& wanted,
 }
 
 TextSource open_text(const DataFile& file, FileKind kind, const TableLimits& limits) {
-  TextFile text{file};
-  if (kind == FileKind::packed_csv) text.packing = Packing::gzip;
+  TextFile text = text_file(file, kind == FileKind::packed_csv ? Packing::gzip : Packing::none);
   if (limits.reader > 0)
     text.longest_record = std::min(text.longest_record, static_cast<std::size_t>(limits.reader));
   return kind == FileKind::json ? open_json(text)
@@ -119,6 +125,16 @@ std::string database_path(const DataFile& file) {
   std::error_code error;
   const fs::path path = fs::canonical(file.path(), error);
   return error ? file.path() : path.string();
+}
+
+// RunError when two columns of a result have one name: which of them is meant?
+void check_names(const Statement& statement) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < statement.columns(); ++i) {
+    const std::string name = statement.column_name(i);
+    if (!seen.insert(name).second)
+      throw RunError(fmt::format("two columns of the query are named {}", shown(name)));
+  }
 }
 
 // A DuckDB of its own: one that sees a database file, or in which a query runs.
@@ -151,9 +167,15 @@ class OwnDatabase {
     for (const std::string& name : names) files.emplace(name, beside(name, folder));
     add_files(files);
     for (const std::string_view reader : file_functions()) {
-      database_.execute(fmt::format(
-          "CREATE TEMP MACRO {}(file) AS TABLE SELECT * FROM query_table(file)", reader));
+      // In quotation marks: a point in a name would make two of it.
+      database_.execute(
+          fmt::format("CREATE TEMP MACRO {}(file) AS TABLE SELECT * FROM "
+                      "query_table('\"' || replace(file, '\"', '\"\"') || '\"')",
+                      reader));
     }
+    const Statement statement = database_.prepare(sql);
+    if (!statement.is_select()) throw Bug("a query that was checked is not a SELECT");
+    check_names(statement);
     constexpr const char* view = "\"starfold query\"";
     database_.execute(fmt::format("CREATE TEMP VIEW {} AS {}", view, sql));
     return duckdb_table({database_, view, held_, ""});
@@ -184,7 +206,9 @@ class OwnDatabase {
           fmt::format("the query names {}; a database file is given as data", shown(name)));
     }
     try {
-      return {DataFile(path.string()), kind};
+      DataFile file(path.string());
+      file.settle();
+      return {std::move(file), kind};
     } catch (const RunError& error) {
       throw RunError(fmt::format("a file of the query: {}", error.what()));
     }
@@ -294,7 +318,7 @@ const Tables::Shared& Tables::shared() {
 std::shared_ptr<const Table> Tables::open(const TableLocation& location) {
   const auto [path, table] = split_table(location.path);
   std::optional<DataFile> file;
-  if (!path.empty()) file.emplace(path);
+  if (!path.empty()) file.emplace(path).settle();
   FileKind kind = path.empty() ? FileKind::none : kind_of(path);
   if (kind == FileKind::database) kind = is_sqlite(*file) ? FileKind::sqlite : FileKind::duckdb;
   std::shared_ptr<const Table> opened;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
@@ -94,15 +95,18 @@ std::size_t skip_ascii(const char* text, std::size_t from, std::size_t to) {
 
 }  // namespace
 
-std::unique_ptr<ByteInput> open_bytes(const DataFile& file, Packing packing) {
-  if (packing == Packing::gzip) return std::make_unique<GzipInput>(file);
-  return std::make_unique<PlainInput>(file);
+TextFile text_file(const DataFile& file, Packing packing) {
+  TextFile text;
+  text.path = printable(file.path());
+  text.open = [file, packing]() -> std::unique_ptr<ByteInput> {
+    if (packing == Packing::gzip) return std::make_unique<GzipInput>(file);
+    return std::make_unique<PlainInput>(file);
+  };
+  return text;
 }
 
 TextInput::TextInput(const TextFile& file)
-    : path_(printable(file.file.path())),
-      longest_record_(file.longest_record),
-      bytes_(open_bytes(file.file, file.packing)) {
+    : path_(file.path), longest_record_(file.longest_record), bytes_(file.open()) {
   more();
   constexpr std::string_view byte_order_mark("\xEF\xBB\xBF", 3);
   const std::string_view begin(text_.get(), valid_);
@@ -120,7 +124,7 @@ bool TextInput::more() {
     ended_ = count == 0;
   }
   if (!started_ && filled_ >= 2 && std::memcmp(text_.get(), "\x1f\x8b", 2) == 0)
-    fail("is compressed with gzip, but its name does not end in .csv.gz");
+    fail("is compressed with gzip more often than its name says; once is .csv.gz");
   started_ = true;
   check_text();
   return filled_ > before;

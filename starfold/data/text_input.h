@@ -1,23 +1,16 @@
 // The text of a file, a piece at a time: decompressed, checked to be UTF-8. Private to starfold/data.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "starfold/data/file.h"
 
 namespace starfold {
 
 enum class Packing { none, gzip };
-
-// What a file of text is, and how much of it may lie in memory at once.
-struct TextFile {
-  DataFile file;
-  Packing packing = Packing::none;
-  std::size_t longest_record = std::size_t{1} << 27U;
-};
 
 // Reads bytes one after the other. RunError when a file is damaged, cut short, or changes.
 class ByteInput {
@@ -26,7 +19,14 @@ class ByteInput {
   // Up to `size` bytes; 0 only at the end.
   virtual std::size_t read(char* to, std::size_t size) = 0;
 };
-std::unique_ptr<ByteInput> open_bytes(const DataFile& file, Packing packing);
+
+// A text that can be read any number of times, and how much of it may lie in memory at once.
+struct TextFile {
+  std::string path;  // as messages show it
+  std::function<std::unique_ptr<ByteInput>()> open;
+  std::size_t longest_record = std::size_t{1} << 27U;
+};
+TextFile text_file(const DataFile& file, Packing packing);
 
 // The part of a text from the current record on. Who reads it moves `at`.
 class TextInput {

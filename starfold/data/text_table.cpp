@@ -7,7 +7,6 @@
 #include <map>
 
 #include "starfold/base/error.h"
-#include "starfold/base/utf8.h"
 #include "starfold/data/csv_reader.h"
 #include "starfold/data/json_reader.h"
 #include "starfold/data/levels.h"
@@ -305,7 +304,7 @@ double field_number(const TextRecords& records, const TextSource& source, std::s
 
 TextSource open_csv(const TextFile& file, char delimiter) {
   auto reader = std::make_unique<CsvReader>(file, delimiter);
-  const std::string path = printable(file.file.path());
+  const std::string& path = file.path;
   TextSource source;
   source.names = reader->names();
   check_header(path, source.names, delimiter);
@@ -331,8 +330,7 @@ TextSource open_json(const TextFile& file) {
     guesses.resize(reader.keys().size());
     for (std::size_t c = 0; c < guesses.size(); ++c) guesses[c].see(reader.fields()[c]);
   }
-  if (reader.keys().empty())
-    throw RunError(printable(file.file.path()) + " holds no records as JSON objects");
+  if (reader.keys().empty()) throw RunError(file.path + " holds no records as JSON objects");
   guesses.resize(reader.keys().size());
   TextSource source;
   source.names = reader.keys();
