@@ -1,9 +1,9 @@
 // Any bytes as a CSV file: read as a simple reader reads them that has the whole text before it, or refused by both.
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 
+#include "fuzz/pieces.h"
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/csv_reader.h"
@@ -13,22 +13,6 @@
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
-
-// A few bytes at a time, so that everything is cut everywhere.
-class Pieces : public starfold::ByteInput {
- public:
-  Pieces(std::string_view text, std::size_t piece) : text_(text), piece_(piece) {}
-  std::size_t read(char* to, std::size_t size) override {
-    const std::size_t count = std::min({size, piece_, text_.size()});
-    std::memcpy(to, text_.data(), count);
-    text_.remove_prefix(count);
-    return count;
-  }
-
- private:
-  std::string_view text_;
-  std::size_t piece_;
-};
 
 // One character after the other; nothing when the text breaks a rule of docs/data.md.
 std::optional<Rows> read_simply(std::string_view text) {
@@ -118,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t piece = data[0] + std::size_t{1};
   starfold::TextFile file;
   file.path = "fuzz.csv";
-  file.open = [&] { return std::make_unique<Pieces>(text, piece); };
+  file.open = [&] { return std::make_unique<starfold::Pieces>(text, piece); };
   const bool packed = text.starts_with("\x1f\x8b");
   if (!packed && read_simply(text) != read_really(file)) std::abort();
   // The same as a table: numbers, or a message.

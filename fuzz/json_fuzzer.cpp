@@ -1,11 +1,11 @@
 // Any bytes between brackets as a JSON file of records, read as nlohmann's parser reads it, or refused by both.
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
+#include "fuzz/pieces.h"
 #include "starfold/base/error.h"
 #include "starfold/data/json_reader.h"
 #include "starfold/data/text_table.h"
@@ -13,21 +13,6 @@
 namespace {
 
 using nlohmann::json;
-
-class Pieces : public starfold::ByteInput {
- public:
-  Pieces(std::string_view text, std::size_t piece) : text_(text), piece_(piece) {}
-  std::size_t read(char* to, std::size_t size) override {
-    const std::size_t count = std::min({size, piece_, text_.size()});
-    std::memcpy(to, text_.data(), count);
-    text_.remove_prefix(count);
-    return count;
-  }
-
- private:
-  std::string_view text_;
-  std::size_t piece_;
-};
 
 enum class Verdict { records, refused, open };
 
@@ -88,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   starfold::TextFile file;
   file.path = "fuzz.json";
   const std::size_t piece = data[0] + std::size_t{1};
-  file.open = [&] { return std::make_unique<Pieces>(text, piece); };
+  file.open = [&] { return std::make_unique<starfold::Pieces>(text, piece); };
   json parsed;
   const Verdict verdict = judge(text, parsed);
   std::size_t records = 0;
@@ -105,7 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   // One object after the other instead, and as a table: a message at worst.
   const std::string lines = text.substr(1, text.size() - 2);
-  file.open = [&] { return std::make_unique<Pieces>(lines, piece); };
+  file.open = [&] { return std::make_unique<starfold::Pieces>(lines, piece); };
   try {
     const auto table = starfold::text_table(starfold::open_json(file));
     std::vector<starfold::ColumnUse> uses;

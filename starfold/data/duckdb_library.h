@@ -27,6 +27,7 @@ namespace starfold {
   X(destroy_extracted)                           \
   X(prepare_error)                               \
   X(destroy_prepare)                             \
+  X(prepared_statement_type)                     \
   X(prepared_statement_column_count)             \
   X(prepared_statement_column_name)              \
   X(prepared_statement_column_type)              \
