@@ -38,9 +38,9 @@ Inputs load_inputs(const ir::Program& program, const Arguments& arguments) {
   for (const ir::Input& input : program.inputs) {
     const std::string path = fmt::format("{}/{}.npy", arguments.text("data"), input.name);
     if (input.type.federated()) {
-      inputs.pooled.arrays[input.name] = read_npy(path);
+      inputs.pooled.arrays[input.name] = read_npy(path, std::numeric_limits<std::int64_t>::max());
     } else if (std::ifstream(path)) {
-      inputs.settings.shared[input.name] = read_npy(path);
+      inputs.settings.shared[input.name] = read_npy(path, std::numeric_limits<std::int64_t>::max());
     }
   }
   for (const auto& [size, value] : arguments.beginning_with("size:"))

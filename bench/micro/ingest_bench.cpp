@@ -91,7 +91,7 @@ void drain(const RecordTable& table, std::size_t first, std::size_t last) {
 // What a round reads of a table that is not kept, by as many threads as can.
 void BM_Stream(benchmark::State& state, const std::string& kind) {
   const int threads = static_cast<int>(state.range(0));
-  Tables tables({threads, 0});
+  Tables tables({});
   std::int64_t room = 0;
   const auto table = load_table(load_of(tables, kind, threads), room).table;
   constexpr std::size_t block = RecordTable::kept_records;
@@ -110,7 +110,7 @@ void BM_Stream(benchmark::State& state, const std::string& kind) {
 // Reading a table into memory.
 void BM_Keep(benchmark::State& state, const std::string& kind) {
   const int threads = static_cast<int>(state.range(0));
-  Tables tables({threads, 0});
+  Tables tables({});
   const TableLoad load = load_of(tables, kind, threads);
   for (auto _ : state) {
     std::int64_t room = std::int64_t{1} << 40;

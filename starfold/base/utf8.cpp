@@ -84,4 +84,8 @@ std::string printable(std::string_view text) {
   return replace_in(text, [](char32_t c) { return disguises_text(c) || c == '\t'; });
 }
 
+std::string printable_lines(std::string_view text) {
+  return replace_in(text, [](char32_t c) { return disguises_text(c) && c != '\n'; });
+}
+
 }  // namespace starfold

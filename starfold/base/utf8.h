@@ -26,6 +26,8 @@ std::size_t find_invalid_text(std::string_view text);
 std::string valid_utf8(std::string_view text);
 // The text on one line of a terminal: neither bytes that are not UTF-8 nor disguises in it.
 std::string printable(std::string_view text);
+// The same for a message of several lines.
+std::string printable_lines(std::string_view text);
 
 // Control characters and marks that change how the text around them looks.
 bool disguises_text(char32_t c);

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "starfold/diff/differentiate.h"
 #include "starfold/syntax/parser.h"
@@ -29,10 +28,12 @@ ModuleLoader modules_beside(const std::string& program_path) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
     std::ifstream in(path, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    if (!in) return std::nullopt;
-    return std::make_pair(path.string(), text.str());
+    // Of one that is too large no more than shows it.
+    std::string text(max_source_bytes + 1, '\0');
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    if (in.bad()) return std::nullopt;
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    return std::make_pair(path.string(), std::move(text));
   };
 }
 

@@ -6,6 +6,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
+#include "starfold/data/shown_names.h"
 
 namespace starfold {
 namespace {
@@ -71,13 +72,14 @@ std::string comparison(const std::vector<DataSource>& sources,
 [[noreturn]] void disagree(const std::vector<DataSource>& sources, std::vector<std::string> names) {
   // Where a file seems to have no header, its first record must not be shown.
   std::erase_if(names, [&](const std::string& name) {
-    return std::none_of(sources.begin(), sources.end(), [&](const DataSource& source) {
-      return source.has_column(name) && (!source.table || source.table->names_are_safe());
-    });
+    return !looks_like_name(name) ||
+           std::none_of(sources.begin(), sources.end(), [&](const DataSource& source) {
+             return source.has_column(name) && (!source.table || source.table->names_are_safe());
+           });
   });
   if (names.empty()) {
     throw RunError(
-        "the clients have different columns, and some names look like numbers: do all files begin "
+        "the clients have different columns, and names that may be records: do all files begin "
         "with a line of names?");
   }
   throw RunError("the clients disagree on columns:" + comparison(sources, names));
@@ -132,7 +134,7 @@ void check_agreement(const std::vector<DataSource>& sources,
 void check_kind(const std::vector<DataSource>& sources, const BoundColumn& column) {
   for (const DataSource& source : sources) {
     const ColumnInfo info = info_of(source, column.name);
-    const std::string name = printable(column.name);
+    const std::string name = shown(column.name);
     if (info.kind == ColumnKind::other) {
       throw RunError(fmt::format("client {}: column {} is a {} and cannot become a number",
                                  source.client, name, info.type));

@@ -7,8 +7,8 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
-#include "starfold/base/utf8.h"
 #include "starfold/data/agree.h"
+#include "starfold/data/shown_names.h"
 
 namespace starfold {
 namespace {
@@ -143,12 +143,12 @@ void check_columns(const ir::Program& program, const std::vector<DataSource>& so
       if (std::any_of(sources.begin(), sources.end(), has)) continue;
       const DataSource& first = sources.front();
       const bool safe = !first.table || first.table->names_are_safe();
-      const std::string suggestion = safe ? nearest(column.name, first.order) : "";
-      throw RunError(fmt::format("client {} has no column {} for input {}{}", first.client,
-                                 printable(column.name), input.name,
-                                 suggestion.empty()
-                                     ? fmt::format("; it has {}", first.shown_columns())
-                                     : fmt::format("; did you mean {}?", printable(suggestion))));
+      std::string suggestion = safe ? nearest(column.name, first.order) : "";
+      if (!looks_like_name(suggestion)) suggestion.clear();
+      throw RunError(fmt::format(
+          "client {} has no column {} for input {}{}", first.client, shown(column.name), input.name,
+          suggestion.empty() ? fmt::format("; it has {}", first.shown_columns())
+                             : fmt::format("; did you mean {}?", suggestion)));
     }
   }
   check_agreement(sources, needed);

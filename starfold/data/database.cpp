@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+
 namespace starfold {
 namespace {
 
@@ -14,6 +16,8 @@ std::string quoted(const std::string& text, char quote) {
   return result + quote;
 }
 
+constexpr const char* failed_before = "this DuckDB has failed before";
+
 std::string or_unknown(const char* message) { return message == nullptr ? "unknown" : message; }
 
 }  // namespace
@@ -21,18 +25,27 @@ std::string or_unknown(const char* message) { return message == nullptr ? "unkno
 std::string sql_name(const std::string& name) { return quoted(name, '"'); }
 std::string sql_text(const std::string& text) { return quoted(text, '\''); }
 
+struct Database::Instance {
+  duckdb_database database = nullptr;
+  std::atomic<bool> failed = false;
+  ~Instance() {
+    if (database != nullptr) duckdb().close(&database);
+  }
+};
+
 struct Database::Handle {
-  std::shared_ptr<_duckdb_database> instance;
+  std::shared_ptr<Instance> instance;
   duckdb_connection connection = nullptr;
   ~Handle() {
     if (connection != nullptr) duckdb().disconnect(&connection);
   }
 };
 
-struct Statement::Handle {
-  std::shared_ptr<Database::Handle> database;
+struct StatementHandle {
+  std::shared_ptr<void> connection;
+  std::atomic<bool>* failed = nullptr;  // of the instance
   duckdb_prepared_statement statement = nullptr;
-  ~Handle() {
+  ~StatementHandle() {
     if (statement != nullptr) duckdb().destroy_prepare(&statement);
   }
 };
@@ -42,17 +55,23 @@ Rows::~Rows() {
   duckdb().destroy_result(&result_);
 }
 
+void Rows::fail(const char* message) {
+  *statement_->failed = true;
+  throw DuckdbError(or_unknown(message));
+}
+
 bool Rows::next() {
   if (chunk_ != nullptr) duckdb().destroy_data_chunk(&chunk_);
+  if (ended_) return false;
+  if (*statement_->failed) throw DuckdbError(failed_before);
   chunk_ = duckdb().fetch_chunk(result_);
   if (chunk_ == nullptr) {
     const char* message = duckdb().result_error(&result_);
-    if (message != nullptr && *message != '\0') throw DuckdbError(message);
-    size_ = 0;
-    return false;
+    if (message != nullptr && *message != '\0') fail(message);
   }
-  size_ = duckdb().data_chunk_get_size(chunk_);
-  return size_ > 0;
+  size_ = chunk_ == nullptr ? 0 : duckdb().data_chunk_get_size(chunk_);
+  ended_ = size_ == 0;  // what comes after the end is an error to DuckDB
+  return !ended_;
 }
 
 bool Statement::is_select() const {
@@ -74,12 +93,21 @@ duckdb_type Statement::column_type(std::size_t index) const {
   return duckdb().prepared_statement_column_type(handle_->statement, index);
 }
 
+bool Statement::is_whole_decimal(std::size_t index) const {
+  if (column_type(index) != DUCKDB_TYPE_DECIMAL) return false;
+  duckdb_logical_type type =
+      duckdb().prepared_statement_column_logical_type(handle_->statement, index);
+  const bool whole = duckdb().decimal_scale(type) == 0;
+  duckdb().destroy_logical_type(&type);
+  return whole;
+}
+
 std::unique_ptr<Rows> Statement::stream() const {
   std::unique_ptr<Rows> rows(new Rows());
-  rows->alive_ = handle_;
-  if (duckdb().execute_prepared_streaming(handle_->statement, &rows->result_) == DuckDBError) {
-    throw DuckdbError(or_unknown(duckdb().result_error(&rows->result_)));
-  }
+  rows->statement_ = handle_;
+  if (*handle_->failed) throw DuckdbError(failed_before);
+  if (duckdb().execute_prepared_streaming(handle_->statement, &rows->result_) == DuckDBError)
+    rows->fail(duckdb().result_error(&rows->result_));
   return rows;
 }
 
@@ -96,7 +124,7 @@ Database::Database(const DatabaseOptions& options) {
   set("allow_community_extensions", "false");
   set("temp_directory", "");
   set("enable_external_file_cache", "false");  // the system caches files already
-  if (!options.folder.empty()) set("file_search_path", options.folder);
+  set("enable_logging", "false");
   if (!options.file.empty()) set("access_mode", "READ_ONLY");
   char* message = nullptr;
   const char* file = options.file.empty() ? nullptr : options.file.c_str();
@@ -109,50 +137,71 @@ Database::Database(const DatabaseOptions& options) {
     throw DuckdbError(text);
   }
   handle_ = std::make_shared<Handle>();
-  handle_->instance.reset(instance, [](duckdb_database last) { duckdb().close(&last); });
+  handle_->instance = std::make_shared<Instance>();
+  handle_->instance->database = instance;
   *this = connect();
+  try {
+    execute("SET GLOBAL TimeZone = 'UTC'");
+  } catch (const DuckdbError&) {
+    // A DuckDB without its extension for time zones knows no other.
+    handle_->instance->failed = false;
+  }
 }
 
 Database Database::connect() const {
   Database other;
   other.handle_ = std::make_shared<Handle>();
   other.handle_->instance = handle_->instance;
-  if (duckdb().connect(handle_->instance.get(), &other.handle_->connection) == DuckDBError) {
+  if (handle_->instance->failed) throw DuckdbError(failed_before);
+  if (duckdb().connect(handle_->instance->database, &other.handle_->connection) == DuckDBError) {
     throw DuckdbError("no connection");
   }
   return other;
 }
 
+duckdb_connection Database::connection() const { return handle_->connection; }
+
 void Database::execute(const std::string& sql) const {
+  if (handle_->instance->failed) throw DuckdbError(failed_before);
   duckdb_result result = {};
   const duckdb_state state = duckdb().query(handle_->connection, sql.c_str(), &result);
   const std::string message =
       state == DuckDBError ? or_unknown(duckdb().result_error(&result)) : "";
   duckdb().destroy_result(&result);
-  if (state == DuckDBError) throw DuckdbError(message);
+  if (state == DuckDBSuccess) return;
+  handle_->instance->failed = true;
+  throw DuckdbError(message);
 }
 
 void Database::lock() const { execute("SET lock_configuration = true"); }
 
-std::pair<std::size_t, Statement> Database::prepare_first(const std::string& sql) const {
+void Database::enclose(const std::vector<std::string>& files) const {
+  std::string list;
+  for (const std::string& file : files)
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", sql_text(file));
+  execute(fmt::format("SET allowed_paths = [{}]", list));
+  execute("SET enable_external_access = false");
+  lock();
+}
+
+Statement Database::prepare(const std::string& sql) const {
+  if (handle_->instance->failed) throw DuckdbError(failed_before);
   Statement statement;
-  statement.handle_ = std::make_shared<Statement::Handle>();
-  statement.handle_->database = handle_;
-  duckdb_connection connection = handle_->connection;
+  statement.handle_ = std::make_shared<StatementHandle>();
+  statement.handle_->connection = handle_;
+  statement.handle_->failed = &handle_->instance->failed;
   duckdb_extracted_statements extracted = nullptr;
-  const std::size_t count = duckdb().extract_statements(connection, sql.c_str(), &extracted);
+  const std::size_t count = duckdb().extract_statements(connection(), sql.c_str(), &extracted);
   std::string message;
   if (count == 0) {
     message = or_unknown(duckdb().extract_statements_error(extracted));
-  } else if (duckdb().prepare_extracted_statement(connection, extracted, 0,
+  } else if (duckdb().prepare_extracted_statement(connection(), extracted, 0,
                                                   &statement.handle_->statement) == DuckDBError) {
     message = or_unknown(duckdb().prepare_error(statement.handle_->statement));
   }
   duckdb().destroy_extracted(&extracted);
   if (!message.empty()) throw DuckdbError(message);
-  return {count, statement};
+  return statement;
 }
-
-Statement Database::prepare(const std::string& sql) const { return prepare_first(sql).second; }
 
 }  // namespace starfold

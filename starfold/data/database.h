@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "starfold/data/duckdb_library.h"
 
@@ -15,6 +16,8 @@ class DuckdbError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+struct StatementHandle;
 
 // The rows of a running query, one chunk of a few thousand after the other.
 class Rows {
@@ -42,10 +45,13 @@ class Rows {
     return duckdb().data_chunk_get_vector(chunk_, index);
   }
 
-  std::shared_ptr<void> alive_;  // statement, connection and database
+  [[noreturn]] void fail(const char* message);
+
+  std::shared_ptr<StatementHandle> statement_;  // with its connection and database
   duckdb_result result_ = {};
   duckdb_data_chunk chunk_ = nullptr;
   std::size_t size_ = 0;
+  bool ended_ = false;
 };
 
 // A text in a chunk's column.
@@ -66,24 +72,26 @@ class Statement {
   std::size_t columns() const;
   std::string column_name(std::size_t index) const;
   duckdb_type column_type(std::size_t index) const;
+  // Whether it is DECIMAL without digits after the point.
+  bool is_whole_decimal(std::size_t index) const;
   // Starts it.
   std::unique_ptr<Rows> stream() const;
 
  private:
   friend class Database;
-  struct Handle;
-  std::shared_ptr<Handle> handle_;
+  std::shared_ptr<StatementHandle> handle_;
 };
 
 struct DatabaseOptions {
-  std::string file;    // a DuckDB file, opened for reading; empty: nothing but memory
-  std::string folder;  // where relative paths in queries are looked for
+  std::string file;  // a DuckDB file, opened for reading; empty: nothing but memory
+  // One thread computes the same bits every time; where several read, each has a connection of its own.
   int threads = 1;
   std::int64_t memory = 0;  // bytes; 0: DuckDB's own limit
 };
 
 // A connection to a DuckDB instance that reads and does not write: no extension is installed or loaded
-// behind the user's back, nothing is spilled to disk. One statement streams at a time.
+// behind the user's back, nothing is spilled to disk, times are those of UTC. One statement streams at a
+// time. Once anything that ran has failed, the instance is not used again.
 class Database {
  public:
   explicit Database(const DatabaseOptions& options);
@@ -91,14 +99,18 @@ class Database {
   Database connect() const;
 
   void execute(const std::string& sql) const;
+  // The first statement of a text. Of statements that are none of ours, only those that check_query let pass.
   Statement prepare(const std::string& sql) const;
-  // How many statements a text holds, and the first of them prepared.
-  std::pair<std::size_t, Statement> prepare_first(const std::string& sql) const;
   // After this, no setting can be changed.
   void lock() const;
+  // After this, also no file can be opened, but these.
+  void enclose(const std::vector<std::string>& files) const;
+  duckdb_connection connection() const;
 
  private:
+  friend class Rows;
   friend class Statement;
+  struct Instance;
   struct Handle;
   Database() = default;
   std::shared_ptr<Handle> handle_;

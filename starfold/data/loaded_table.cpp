@@ -4,17 +4,22 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <mutex>
-#include <thread>
 
 #include "starfold/base/error.h"
+#include "starfold/base/parallel.h"
 #include "starfold/runtime/numbers.h"
 
 namespace starfold {
 namespace {
 
 constexpr std::size_t block_records = RecordTable::kept_records;
+constexpr const char* changed =
+    "the table was not the same when it was read again: its file was written to, or its query "
+    "gives other "
+    "records every time; with more --memory it is read once";
 constexpr std::size_t largest_part = std::size_t{1} << 25U;
 
 // Blocks in memory, allocated in parts that grow with their number.
@@ -56,6 +61,27 @@ class BlockStore {
   std::size_t left_ = 0;
 };
 
+// Tells one sequence of records from another, wherever blocks are cut.
+class Digest {
+ public:
+  explicit Digest(std::size_t columns) : columns_(columns, 1) {}
+
+  void add(const double* block, std::size_t stride, std::size_t count) {
+    constexpr std::uint64_t factor = 0x9E3779B97F4A7C15U;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      std::uint64_t state = columns_[c];
+      for (std::size_t i = 0; i < count; ++i)
+        state =
+            (state ^ std::bit_cast<std::uint64_t>(block[c * stride + i])) * factor + (state >> 29U);
+      columns_[c] = state;
+    }
+  }
+  bool operator==(const Digest&) const = default;
+
+ private:
+  std::vector<std::uint64_t> columns_;
+};
+
 // Cuts what a reader delivers into blocks.
 class TableCursor : public RecordCursor {
  public:
@@ -81,6 +107,8 @@ class TableCursor : public RecordCursor {
     return filled;
   }
   const Flaws& flaws() const { return reader_.flaws(); }
+  // Whether there is nothing more; looks for it, so that it is the last call.
+  bool at_end() { return at_ == reader_.records() && !reader_.next(); }
 
  private:
   RecordReader reader_;
@@ -121,7 +149,8 @@ class MemoryCursor : public RecordCursor {
 
 class LoadedTable : public RecordTable {
  public:
-  LoadedTable(TableLoad load, std::int64_t& room) : load_(std::move(load)), store_(place_inputs()) {
+  LoadedTable(TableLoad load, std::int64_t& room)
+      : load_(std::move(load)), store_(place_inputs()), digest_(columns_) {
     if (can_split()) {
       open_in_parts(room);
     } else {
@@ -140,6 +169,9 @@ class LoadedTable : public RecordTable {
   const std::string& client() const { return load_.client; }
   // Where records are dropped the whole table is read when it is loaded, so that their number is known.
   std::int64_t dropped() const { return dropped_; }
+  // What all records were when they were read through; parts that are read by themselves are not compared, but
+  // their file is.
+  const Digest* digest() const { return can_split() ? nullptr : &digest_; }
   // Throws when there are flaws that may not be there, with all of them.
   void check(const Flaws& found) const {
     if (!has_flaws(found, load_.missing)) return;
@@ -174,10 +206,13 @@ class LoadedTable : public RecordTable {
     while (count == block_records) {
       if (keep_ && static_cast<std::int64_t>((store_.blocks() + 1) * store_.block_bytes()) > room) {
         keep_ = false;
+        for (std::size_t b = 0; b < store_.blocks(); ++b)
+          digest_.add(store_.block(b), block_records, block_records);
         store_.clear();
         passing.resize(columns_ * block_records);
       }
       count = blocks.next(keep_ ? store_.add() : passing.data());
+      if (!keep_) digest_.add(passing.data(), block_records, count);
       records_ += static_cast<std::int64_t>(count);
     }
     check_flaws(blocks.flaws(), *load_.table, load_.use.uses, load_.missing);
@@ -205,23 +240,11 @@ class LoadedTable : public RecordTable {
         blocks / 64, 1, static_cast<std::size_t>(std::max(load_.threads, 1)));
     Flaws flaws(load_.use.uses.size());
     std::mutex mutex;
-    std::exception_ptr failure;
-    const auto read_part = [&](std::size_t part) {
-      try {
-        const Flaws found = read_blocks(part * blocks / parts, (part + 1) * blocks / parts);
-        const std::lock_guard lock(mutex);
-        flaws.add(found);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-      }
-    };
-    {
-      std::vector<std::jthread> workers;
-      for (std::size_t part = 1; part < parts; ++part) workers.emplace_back(read_part, part);
-      read_part(0);
-    }
-    if (failure) std::rethrow_exception(failure);
+    in_parallel(parts, parts, [&](std::size_t part) {
+      const Flaws found = read_blocks(part * blocks / parts, (part + 1) * blocks / parts);
+      const std::lock_guard lock(mutex);
+      flaws.add(found);
+    });
     check_flaws(flaws, *load_.table, load_.use.uses, load_.missing);
   }
 
@@ -234,7 +257,7 @@ class LoadedTable : public RecordTable {
     for (std::size_t b = first; b < last; ++b) {
       const std::size_t count = blocks.next(keep_ ? store_.block(b) : passing.data());
       if (count != std::min(block_records, static_cast<std::size_t>(records_) - b * block_records))
-        throw RunError("the table changed while it was read");
+        throw RunError(changed);
     }
     return blocks.flaws();
   }
@@ -242,6 +265,7 @@ class LoadedTable : public RecordTable {
   TableLoad load_;
   std::vector<std::size_t> order_;  // for each column of a block, which of the reader's it is
   BlockStore store_;
+  Digest digest_;
   bool keep_ = true;
   std::int64_t dropped_ = 0;
 };
@@ -250,16 +274,23 @@ class LoadedTable : public RecordTable {
 // what it was.
 class WatchedCursor : public RecordCursor {
  public:
-  WatchedCursor(const LoadedTable& table, TableCursor cursor, std::int64_t left, std::size_t block)
-      : table_(table), cursor_(std::move(cursor)), left_(left), block_(block) {}
+  WatchedCursor(const LoadedTable& table, TableCursor cursor, std::int64_t left, std::size_t block,
+                std::size_t stride)
+      : table_(table),
+        cursor_(std::move(cursor)),
+        left_(left),
+        block_(block),
+        stride_(stride),
+        digest_(table.columns()) {}
 
   std::size_t next(double* to) override {
     try {
       const std::size_t count = cursor_.next(to);
       table_.check(cursor_.flaws());
       if (count != std::min<std::size_t>(block_, static_cast<std::size_t>(left_)))
-        throw RunError("the table changed while it was read");
+        throw RunError(changed);
       left_ -= static_cast<std::int64_t>(count);
+      if (table_.digest() != nullptr) compare(to, count);
       return count;
     } catch (const RunError& error) {
       throw RunError(fmt::format("client {}: {}", table_.client(), error.what()));
@@ -267,10 +298,17 @@ class WatchedCursor : public RecordCursor {
   }
 
  private:
+  void compare(const double* block, std::size_t count) {
+    digest_.add(block, stride_, count);
+    if (left_ == 0 && (digest_ != *table_.digest() || !cursor_.at_end())) throw RunError(changed);
+  }
+
   const LoadedTable& table_;
   TableCursor cursor_;
   std::int64_t left_;
   std::size_t block_;
+  std::size_t stride_;
+  Digest digest_;
 };
 
 std::unique_ptr<RecordCursor> LoadedTable::read(std::int64_t first, std::size_t block,
@@ -280,7 +318,7 @@ std::unique_ptr<RecordCursor> LoadedTable::read(std::int64_t first, std::size_t 
   const RecordRange range = can_split() ? RecordRange{first, records_} : RecordRange{};
   try {
     return std::make_unique<WatchedCursor>(*this, cursor(range, block, stride), records_ - first,
-                                           block);
+                                           block, stride);
   } catch (const RunError& error) {
     throw RunError(fmt::format("client {}: {}", load_.client, error.what()));
   }

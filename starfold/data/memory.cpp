@@ -23,12 +23,13 @@ std::int64_t machine_memory() {
 
 MemoryPlan plan_memory(std::int64_t given) {
   // Below this DuckDB cannot decode a Parquet file, and the program itself takes some.
-  constexpr std::int64_t least_duckdb = 96 * mebibyte;
+  constexpr std::int64_t least_reader = 96 * mebibyte;
   constexpr std::int64_t program = 96 * mebibyte;
   const std::int64_t total = given > 0 ? given : machine_memory() / 2;
   MemoryPlan plan;
-  plan.duckdb = std::max(total / 4, least_duckdb);
-  plan.records = std::max<std::int64_t>(total - plan.duckdb - program, 0);
+  plan.reader = std::max(total / 4, least_reader);
+  plan.records = std::max<std::int64_t>(total - plan.reader - program, 0);
+  plan.values = std::max(total, program);
   return plan;
 }
 

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <fstream>
+#include <limits>
 #include <memory>
 #include <sstream>
 
 #include "starfold/base/error.h"
+#include "starfold/base/utf8.h"
 #include "starfold/data/file.h"
+#include "starfold/data/shown_names.h"
 
 namespace starfold {
 namespace {
@@ -81,8 +83,10 @@ class HeaderReader {
   const std::string& what_;
 };
 
+// False when a whole number has no double that is equal to it.
 template <typename Number>
-void convert(std::string_view bytes, bool swap, std::vector<double>& out) {
+bool convert(std::string_view bytes, bool swap, std::vector<double>& out) {
+  bool exact = true;
   for (std::size_t i = 0; i < out.size(); ++i) {
     unsigned char raw[sizeof(Number)];
     std::memcpy(raw, bytes.data() + i * sizeof(Number), sizeof raw);
@@ -90,11 +94,16 @@ void convert(std::string_view bytes, bool swap, std::vector<double>& out) {
     Number value;
     std::memcpy(&value, raw, sizeof value);
     out[i] = static_cast<double>(value);
+    if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
+      constexpr double limit = static_cast<double>(std::numeric_limits<Number>::max());
+      exact = exact && out[i] < limit && static_cast<Number>(out[i]) == value;
+    }
   }
+  return exact;
 }
 
 // The converter and width for a type such as <f8; null when it is not a number.
-using Convert = void (*)(std::string_view, bool, std::vector<double>&);
+using Convert = bool (*)(std::string_view, bool, std::vector<double>&);
 std::pair<Convert, std::size_t> converter(const std::string& type) {
   static const std::map<std::string, std::pair<Convert, std::size_t>, std::less<>> table = {
       {"f8", {convert<double>, 8}},        {"f4", {convert<float>, 4}},
@@ -125,19 +134,67 @@ Tensor from_fortran(const Tensor& tensor) {
   return result;
 }
 
-std::string read_file(const std::string& path) {
-  require_readable(path);
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw RunError(fmt::format("{} cannot be opened", path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in.bad()) throw RunError(fmt::format("{} cannot be read", path));
-  return text.str();
+[[noreturn]] void too_large(const std::string& what) {
+  throw RunError(what + " is too large for the memory given; raise --memory");
 }
+
+// What an array of so many bytes takes while it is read, and what of it stays: its bytes and its numbers.
+constexpr std::int64_t cost_of_bytes = 2;
+
+// An entry of an archive that is open.
+class ArchiveEntry {
+ public:
+  ArchiveEntry(void* archive, const std::string& path) : archive_(archive), path_(path) {
+    if (unzGetCurrentFileInfo64(archive_, &info_, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK)
+      damaged();
+    // One byte more than the longest that is taken, so that a longer one is seen and its end is always there.
+    constexpr std::size_t longest = 512;
+    if (info_.size_filename > longest)
+      throw RunError(path_ + ": an entry of the archive has a name that is too long");
+    std::string name(longest + 1, '\0');
+    if (unzGetCurrentFileInfo64(archive_, &info_, name.data(), name.size(), nullptr, 0, nullptr,
+                                0) != UNZ_OK)
+      damaged();
+    name.resize(info_.size_filename);
+    if (find_invalid_text(name) != std::string::npos) damaged();
+    if (name.size() > 4 && name.ends_with(".npy")) name.resize(name.size() - 4);
+    name_ = std::move(name);
+  }
+
+  const std::string& name() const { return name_; }
+  std::uint64_t size() const { return info_.uncompressed_size; }
+
+  // All of it, with its checksum. It may not be longer than was said.
+  std::string read() const {
+    if (unzOpenCurrentFile(archive_) != UNZ_OK) damaged();
+    std::string bytes(size(), '\0');
+    std::size_t filled = 0;
+    while (filled < bytes.size()) {
+      constexpr std::size_t most = std::size_t{1} << 30U;
+      const int got =
+          unzReadCurrentFile(archive_, bytes.data() + filled,
+                             static_cast<unsigned>(std::min(most, bytes.size() - filled)));
+      if (got <= 0) damaged();
+      filled += static_cast<std::size_t>(got);
+    }
+    char beyond = 0;
+    if (unzReadCurrentFile(archive_, &beyond, 1) != 0 || unzCloseCurrentFile(archive_) != UNZ_OK)
+      damaged();
+    return bytes;
+  }
+
+ private:
+  [[noreturn]] void damaged() const { throw RunError(path_ + ": the archive is damaged"); }
+
+  void* archive_;
+  const std::string& path_;
+  unz_file_info64 info_ = {};
+  std::string name_;
+};
 
 }  // namespace
 
-Tensor parse_npy(std::string_view bytes, const std::string& what) {
+Tensor parse_npy(std::string_view bytes, const std::string& what, std::int64_t room) {
   if (bytes.substr(0, magic.size()) != magic || bytes.size() < 10)
     throw RunError(what + ": not a NumPy array file");
   const auto byte = [&](std::size_t i) {
@@ -156,7 +213,7 @@ Tensor parse_npy(std::string_view bytes, const std::string& what) {
   const auto [convert_to, width] = converter(header.type);
   if (convert_to == nullptr) {
     throw RunError(
-        fmt::format("{}: its element type '{}' is not a number type", what, header.type));
+        fmt::format("{}: its element type '{}' is not a number type", what, shown(header.type)));
   }
   std::uint64_t count = 1;
   for (const std::int64_t extent : header.shape) {
@@ -164,43 +221,53 @@ Tensor parse_npy(std::string_view bytes, const std::string& what) {
       throw RunError(what + ": its shape is absurd");
   }
   const std::string_view data = bytes.substr(begin + length);
-  if (count > data.size() / width) {
+  if (count > data.size() / width)
     throw RunError(fmt::format("{}: cut short; its shape needs {} values", what, count));
-  }
+  if (count * width != data.size()) throw RunError(what + ": it is longer than its shape");
+  if (count > static_cast<std::uint64_t>(std::max<std::int64_t>(room, 0)) / sizeof(double))
+    too_large(what);
   const bool big_endian = header.type[0] == '>';
   Tensor tensor(header.shape, std::vector<double>(count));
-  convert_to(data, big_endian == (std::endian::native == std::endian::little) && big_endian,
-             tensor.data);
+  const bool exact = convert_to(
+      data, big_endian == (std::endian::native == std::endian::little) && big_endian, tensor.data);
+  if (!exact)
+    throw RunError(what +
+                   ": it holds a whole number that no double is equal to; numbers are doubles, "
+                   "which hold whole numbers up to 2^53");
   return header.fortran_order ? from_fortran(tensor) : tensor;
 }
 
-Tensor read_npy(const std::string& path) { return parse_npy(read_file(path), path); }
+Tensor read_npy(const std::string& path, std::int64_t room) {
+  const std::string shown = printable(path);
+  const DataFile file(path);
+  if (file.size() > room / cost_of_bytes) too_large(shown);
+  const std::string bytes = read_whole(file, room);
+  return parse_npy(bytes, shown, room - file.size());
+}
 
-std::map<std::string, Tensor> read_npz(const std::string& path) {
-  require_readable(path);
-  const std::unique_ptr<void, int (*)(void*)> archive(unzOpen64(path.c_str()), unzClose);
-  if (!archive) throw RunError(fmt::format("{}: not an archive of NumPy arrays", path));
+std::map<std::string, Tensor> read_npz(const std::string& path, std::int64_t room) {
+  const DataFile file(path);
+  const OpenFile held = file.open();
+  const std::string shown = printable(path);
+  const std::unique_ptr<void, int (*)(void*)> archive(unzOpen64(held.exact_path().c_str()),
+                                                      unzClose);
+  if (!archive) throw RunError(shown + ": not an archive of NumPy arrays");
   std::map<std::string, Tensor> arrays;
-  for (int status = unzGoToFirstFile(archive.get()); status == UNZ_OK;
-       status = unzGoToNextFile(archive.get())) {
-    unz_file_info64 info;
-    char name[512];
-    if (unzGetCurrentFileInfo64(archive.get(), &info, name, sizeof name, nullptr, 0, nullptr, 0) !=
-            UNZ_OK ||
-        unzOpenCurrentFile(archive.get()) != UNZ_OK) {
-      throw RunError(fmt::format("{}: the archive is damaged", path));
-    }
-    std::string bytes;
-    char buffer[1 << 16];
-    int got = 0;
-    while ((got = unzReadCurrentFile(archive.get(), buffer, sizeof buffer)) > 0)
-      bytes.append(buffer, static_cast<std::size_t>(got));
-    if (got < 0 || unzCloseCurrentFile(archive.get()) != UNZ_OK)
-      throw RunError(fmt::format("{}: the archive is damaged", path));
-    std::string array = name;
-    if (array.size() > 4 && array.ends_with(".npy")) array.resize(array.size() - 4);
-    arrays.emplace(array, parse_npy(bytes, fmt::format("{}, array {}", path, array)));
+  int status = unzGoToFirstFile(archive.get());
+  for (; status == UNZ_OK; status = unzGoToNextFile(archive.get())) {
+    const ArchiveEntry entry(archive.get(), shown);
+    const std::string what = fmt::format(
+        "{}, array {}", shown,
+        looks_like_name(entry.name()) ? entry.name() : fmt::format("{}", arrays.size() + 1));
+    if (entry.size() > static_cast<std::uint64_t>(room / cost_of_bytes)) too_large(what);
+    const auto bytes = static_cast<std::int64_t>(entry.size());
+    Tensor array = parse_npy(entry.read(), what, room - bytes);
+    room -= array.count() * static_cast<std::int64_t>(sizeof(double));
+    if (!arrays.emplace(entry.name(), std::move(array)).second)
+      throw RunError(shown + ": two arrays of the archive have the same name");
   }
+  if (status != UNZ_END_OF_LIST_OF_FILE) throw RunError(shown + ": the archive is damaged");
+  held.require_unchanged();
   return arrays;
 }
 

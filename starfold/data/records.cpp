@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "starfold/base/error.h"
-#include "starfold/base/utf8.h"
+#include "starfold/data/shown_names.h"
 
 namespace starfold {
 namespace {
@@ -131,14 +131,14 @@ void check_flaws(const Flaws& flaws, const Table& table, const std::vector<Colum
   std::string holes;
   std::string strangers;
   for (std::size_t u = 0; u < uses.size(); ++u) {
-    const std::string name = printable(table.columns()[uses[u].column].name);
+    const std::string name = shown_column(table, uses[u].column);
     if (missing == Missing::error && flaws.missing[u] > 0) {
-      holes += fmt::format("{}column {} has {}", holes.empty() ? "" : ", ", name,
+      holes += fmt::format("{}{} has {}", holes.empty() ? "" : ", ", name,
                            count_words(flaws.missing[u], "missing value", "missing values"));
     }
     if (flaws.unseen[u] > 0) {
       strangers += fmt::format(
-          "{}column {} has {} that {} no declared level", strangers.empty() ? "" : ", ", name,
+          "{}{} has {} that {} no declared level", strangers.empty() ? "" : ", ", name,
           count_words(flaws.unseen[u], "value", "values"), flaws.unseen[u] == 1 ? "is" : "are");
     }
   }

@@ -1,7 +1,6 @@
 #include "starfold/data/source.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,13 +8,20 @@
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/npy.h"
+#include "starfold/data/shown_names.h"
 
 namespace starfold {
 namespace {
 
 namespace fs = std::filesystem;
 
-DataSource read_folder(const std::string& path) {
+// Arrays lie in memory twice when a client has them: as they were read, and as its inputs.
+void take(std::int64_t& room, const DataSource& source) {
+  for (const auto& [name, array] : source.arrays)
+    room -= 2 * array.count() * static_cast<std::int64_t>(sizeof(double));
+}
+
+DataSource read_folder(const std::string& path, std::int64_t& room) {
   DataSource source;
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
@@ -24,28 +30,33 @@ DataSource read_folder(const std::string& path) {
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
     source.order.push_back(file.stem().string());
-    source.arrays.emplace(source.order.back(), read_npy(file.string()));
+    DataSource one;
+    one.arrays.emplace(source.order.back(), read_npy(file.string(), room));
+    take(room, one);
+    source.arrays.merge(one.arrays);
   }
   return source;
 }
 
-DataSource read_archive(const std::string& path) {
+DataSource read_archive(const std::string& path, std::int64_t& room) {
   DataSource source;
-  source.arrays = read_npz(path);
+  source.arrays = read_npz(path, room);
+  take(room, source);
   for (const auto& [name, array] : source.arrays) source.order.push_back(name);
   return source;
 }
 
-DataSource read_single(const ir::Program& program, const std::string& path) {
+DataSource read_single(const ir::Program& program, const std::string& path, std::int64_t& room) {
   const std::vector<std::string> inputs = federated_inputs(program);
   if (inputs.size() != 1) {
     throw RunError(
         fmt::format("{} holds one array, but the program has {} federated inputs; use .npz or a "
                     "folder of .npy files",
-                    path, inputs.size()));
+                    printable(path), inputs.size()));
   }
   DataSource source;
-  source.arrays.emplace(inputs.front(), read_npy(path));
+  source.arrays.emplace(inputs.front(), read_npy(path, room));
+  take(room, source);
   source.order = inputs;
   return source;
 }
@@ -61,15 +72,15 @@ DataSource read(const ir::Program& program, const TableLocation& location, Table
   const std::string& path = location.path;
   if (!location.query.empty() || is_table_path(path)) return read_table(location, tables);
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) return read_folder(path);
+  if (fs::is_directory(path, ignored)) return read_folder(path, tables.room());
   const std::string extension = fs::path(path).extension().string();
-  if (extension == ".npz") return read_archive(path);
-  if (extension == ".npy") return read_single(program, path);
+  if (extension == ".npz") return read_archive(path, tables.room());
+  if (extension == ".npy") return read_single(program, path, tables.room());
   throw RunError(
       fmt::format("{}: files of this kind cannot be read; use .csv, .tsv, .parquet, .jsonl, .json, "
                   ".duckdb, .sqlite, "
                   ".npz, .npy or a folder of .npy files",
-                  path));
+                  printable(path)));
 }
 
 }  // namespace
@@ -89,15 +100,8 @@ bool DataSource::has_column(const std::string& name) const {
 }
 
 std::string DataSource::shown_columns() const {
-  constexpr std::size_t most = 20;
-  if (table && !table->names_are_safe()) return "columns whose names look like numbers";
-  std::vector<std::string> shown;
-  for (const std::string& name : order) {
-    if (!name.empty() && shown.size() < most) shown.push_back(printable(name));
-  }
-  if (shown.empty()) return "none";
-  return fmt::format("{}{}", fmt::join(shown, ", "),
-                     order.size() > most ? fmt::format(" and {} more", order.size() - most) : "");
+  if (table && !table->names_are_safe()) return "columns whose names may be a record";
+  return shown_list(order);
 }
 
 DataSource open_source(const ir::Program& program, const std::string& client,
@@ -107,7 +111,7 @@ DataSource open_source(const ir::Program& program, const std::string& client,
     source.client = client;
     return source;
   } catch (const RunError& error) {
-    throw RunError(fmt::format("client {}: {}", client, error.what()));
+    throw RunError(fmt::format("client {}: {}", shown(client), error.what()));
   }
 }
 

@@ -1,25 +1,26 @@
 #include "starfold/data/table.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
-#include <fstream>
+#include <set>
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/file.h"
+#include "starfold/data/duckdb_table.h"
+#include "starfold/data/query.h"
+#include "starfold/data/shown_names.h"
 #include "starfold/data/table_error.h"
-#include "starfold/data/table_format.h"
+#include "starfold/data/text_function.h"
+#include "starfold/data/text_table.h"
 
 namespace starfold {
 namespace {
 
 namespace fs = std::filesystem;
 
-enum class FileKind { none, csv, tsv, parquet, json, duckdb, sqlite, database };
+enum class FileKind { none, csv, packed_csv, tsv, parquet, json, duckdb, sqlite, database };
 
 // What a file is by its name; `database` may be DuckDB's or SQLite's.
 FileKind kind_of(const std::string& path) {
@@ -27,10 +28,12 @@ FileKind kind_of(const std::string& path) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return std::tolower(c); });
   static constexpr std::pair<std::string_view, FileKind> endings[] = {
-      {".csv", FileKind::csv},         {".csv.gz", FileKind::csv},    {".tsv", FileKind::tsv},
-      {".parquet", FileKind::parquet}, {".json", FileKind::json},     {".jsonl", FileKind::json},
-      {".ndjson", FileKind::json},     {".duckdb", FileKind::duckdb}, {".sqlite", FileKind::sqlite},
-      {".sqlite3", FileKind::sqlite},  {".db", FileKind::database},
+      {".csv", FileKind::csv},       {".csv.gz", FileKind::packed_csv},
+      {".tsv", FileKind::tsv},       {".parquet", FileKind::parquet},
+      {".json", FileKind::json},     {".jsonl", FileKind::json},
+      {".ndjson", FileKind::json},   {".duckdb", FileKind::duckdb},
+      {".sqlite", FileKind::sqlite}, {".sqlite3", FileKind::sqlite},
+      {".db", FileKind::database},
   };
   for (const auto& [ending, kind] : endings) {
     if (name.size() > ending.size() && name.ends_with(ending)) return kind;
@@ -38,20 +41,29 @@ FileKind kind_of(const std::string& path) {
   return FileKind::none;
 }
 
+bool is_text(FileKind kind) {
+  return kind == FileKind::csv || kind == FileKind::packed_csv || kind == FileKind::tsv ||
+         kind == FileKind::json;
+}
+
+bool is_database(FileKind kind) {
+  return kind == FileKind::duckdb || kind == FileKind::sqlite || kind == FileKind::database;
+}
+
 // "hospital.duckdb#visits" is the table visits of hospital.duckdb.
 std::pair<std::string, std::string> split_table(const std::string& path) {
   const std::size_t at = path.rfind('#');
   std::error_code ignored;
-  if (at == std::string::npos || at == 0 || fs::exists(path, ignored)) return {path, ""};
-  return {path.substr(0, at), path.substr(at + 1)};
+  if (at == std::string::npos || fs::exists(path, ignored)) return {path, ""};
+  std::string file = path.substr(0, at);
+  if (!is_database(kind_of(file))) return {path, ""};
+  return {std::move(file), path.substr(at + 1)};
 }
 
-bool is_sqlite(const std::string& path) {
+bool is_sqlite(const DataFile& file) {
   constexpr std::string_view magic("SQLite format 3\0", 16);
   std::string begin(magic.size(), '\0');
-  std::ifstream(path, std::ios::binary)
-      .read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin == magic;
+  return file.open().read_at(0, begin.data(), begin.size()) == begin.size() && begin == magic;
 }
 
 // DuckDB's extension for SQLite lies beside the library, or was installed by the user.
@@ -92,187 +104,192 @@ std::string choose_table(const std::string& path, const std::string& wanted,
   if (names.empty()) throw RunError(fmt::format("{} holds no table", path));
   if (wanted.empty() && names.size() == 1) return names.front();
   if (std::find(names.begin(), names.end(), wanted) != names.end()) return wanted;
-  std::vector<std::string> shown;
-  for (const std::string& name : names) shown.push_back(printable(name));
   if (wanted.empty()) {
     throw RunError(fmt::format("{} holds several tables; name one, for example {}#{} (it has {})",
-                               path, path, shown.front(), fmt::join(shown, ", ")));
+                               path, path, shown(names.front()), shown_list(names)));
   }
-  throw RunError(fmt::format("{} holds no table {}; it has {}", path, printable(wanted),
-                             fmt::join(shown, ", ")));
+  throw RunError(
+      fmt::format("{} holds no table {}; it has {}", path, shown(wanted), shown_list(names)));
 }
 
-bool is_number(const std::string& text) {
-  double ignored = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ignored);
-  return error == std::errc() && end == text.data() + text.size();
+TextSource open_text(const DataFile& file, FileKind kind, const TableLimits& limits) {
+  TextFile text = text_file(file, kind == FileKind::packed_csv ? Packing::gzip : Packing::none);
+  if (limits.reader > 0)
+    text.longest_record = std::min(text.longest_record, static_cast<std::size_t>(limits.reader));
+  return kind == FileKind::json ? open_json(text)
+                                : open_csv(text, kind == FileKind::tsv ? '\t' : ',');
 }
 
-// The number of a column's level, 0 when it has none. Levels that are numbers are compared as numbers, so
-// that 1 and 1.0 are one level.
-std::string level_number(const std::string& name, const ColumnInfo& info,
-                         const Categorical& categorical) {
-  const std::vector<std::string>& levels = categorical.levels;
-  const bool numbers =
-      info.kind == ColumnKind::number && std::all_of(levels.begin(), levels.end(), is_number);
-  std::vector<std::string> list;
-  for (const std::string& level : levels) list.push_back(sql_text(level));
-  const char* type = numbers ? "DOUBLE" : "VARCHAR";
-  return fmt::format(
-      "CASE WHEN {0} IS NULL THEN NULL ELSE "
-      "CAST(coalesce(list_position(CAST([{1}] AS {2}[]), TRY_CAST({0} AS {2})), 0) AS DOUBLE) END",
-      name, fmt::join(list, ", "), type);
+// A path without links, which DuckDB takes for what it is: a database has files beside it that belong to it.
+std::string database_path(const DataFile& file) {
+  std::error_code error;
+  const fs::path path = fs::canonical(file.path(), error);
+  return error ? file.path() : path.string();
 }
 
-std::string expression(const TableFormat& format, const ColumnUse& use) {
-  const std::string name = format.name(use.column);
-  const ColumnInfo& info = format.columns[use.column];
-  if (use.categorical) return level_number(name, info, *use.categorical);
-  if (info.kind != ColumnKind::date) return fmt::format("CAST({} AS DOUBLE)", name);
-  if (info.type == "date") return fmt::format("CAST({} - DATE '1970-01-01' AS DOUBLE)", name);
-  return fmt::format("epoch_us(CAST({} AS TIMESTAMP)) / 86400000000.0", name);
+// RunError when two columns of a result have one name: which of them is meant?
+void check_names(const Statement& statement) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < statement.columns(); ++i) {
+    const std::string name = statement.column_name(i);
+    if (!seen.insert(name).second)
+      throw RunError(fmt::format("two columns of the query are named {}", shown(name)));
+  }
 }
 
-// A table of any kind, once it is open.
-class OpenTable : public Table {
+// A DuckDB of its own: one that sees a database file, or in which a query runs.
+class OwnDatabase {
  public:
-  OpenTable(Database database, std::unique_ptr<TableFormat> format, std::string where)
-      : database_(std::move(database)), format_(std::move(format)), where_(std::move(where)) {}
+  OwnDatabase(const std::optional<DataFile>& file, FileKind kind, const TableLimits& limits)
+      : file_(file), kind_(kind), limits_(limits), database_(open()) {
+    if (!file_ || (kind_ != FileKind::duckdb && kind_ != FileKind::sqlite)) return;
+    held_.push_back(std::make_shared<const OpenFile>(file_->open()));
+    if (kind_ != FileKind::sqlite) return;
+    load_sqlite(database_);
+    database_.execute(fmt::format("ATTACH {} AS source (TYPE sqlite, READ_ONLY)",
+                                  sql_text(database_path(*file_))));
+    database_.execute("USE source");
+  }
 
-  const std::vector<ColumnInfo>& columns() const override { return format_->columns; }
-  bool names_are_safe() const override { return format_->names_are_safe; }
-  std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses,
-                                  RecordRange range) const override;
-  std::optional<std::int64_t> known_records() const override { return format_->records; }
+  std::shared_ptr<const Table> table(const std::string& wanted) {
+    database_.enclose({});
+    const std::string path = printable(file_->path());
+    const std::string catalog = kind_ == FileKind::sqlite ? "source" : "";
+    const std::string name = choose_table(path, wanted, table_names(database_, catalog));
+    return duckdb_table({database_, sql_name(name), held_, path});
+  }
 
-  RunError error(const DuckdbError& failure) const {
-    return where_.empty() ? query_error(failure.what())
-                          : file_error(failure.what(), where_, format_->columns);
+  // A query sees the tables of a database file, or any other file as `data`.
+  std::shared_ptr<const Table> query(const std::string& sql, const std::string& folder) {
+    std::vector<std::string> names = check_query(database_, sql);
+    std::map<std::string, std::pair<DataFile, FileKind>> files;
+    if (file_ && held_.empty()) files.emplace("data", std::pair(*file_, kind_));
+    for (const std::string& name : names) files.emplace(name, beside(name, folder));
+    add_files(files);
+    for (const std::string_view reader : file_functions()) {
+      // In quotation marks: a point in a name would make two of it.
+      database_.execute(
+          fmt::format("CREATE TEMP MACRO {}(file) AS TABLE SELECT * FROM "
+                      "query_table('\"' || replace(file, '\"', '\"\"') || '\"')",
+                      reader));
+    }
+    const Statement statement = database_.prepare(sql);
+    if (!statement.is_select()) throw Bug("a query that was checked is not a SELECT");
+    check_names(statement);
+    constexpr const char* view = "\"starfold query\"";
+    database_.execute(fmt::format("CREATE TEMP VIEW {} AS {}", view, sql));
+    return duckdb_table({database_, view, held_, ""});
   }
 
  private:
-  Database database_;
-  std::unique_ptr<TableFormat> format_;
-  std::string where_;  // the path; empty for a query
-};
+  Database open() const {
+    DatabaseOptions options;
+    options.memory = limits_.reader;
+    if (file_ && kind_ == FileKind::duckdb) options.file = database_path(*file_);
+    return Database(options);
+  }
 
-class OpenScan : public TableScan {
- public:
-  OpenScan(const OpenTable& table, std::unique_ptr<Rows> rows)
-      : table_(table), rows_(std::move(rows)) {}
-
-  bool next() override {
+  // A file that a query names: it lies in the folder of the study, or below.
+  static std::pair<DataFile, FileKind> beside(const std::string& name, const std::string& folder) {
+    const fs::path base = fs::absolute(folder.empty() ? "." : folder).lexically_normal();
+    const fs::path path = (base / name).lexically_normal();
+    const fs::path relative = path.lexically_relative(base);
+    if (relative.empty() || *relative.begin() == "..") {
+      throw RunError(
+          fmt::format("the query names {}, which is not in the folder of the study; give a file "
+                      "elsewhere as data",
+                      shown(name)));
+    }
+    const FileKind kind = kind_of(name);
+    if (!is_text(kind) && kind != FileKind::parquet) {
+      throw RunError(
+          fmt::format("the query names {}; a database file is given as data", shown(name)));
+    }
     try {
-      return rows_->next();
-    } catch (const DuckdbError& failure) {
-      throw table_.error(failure);
+      DataFile file(path.string());
+      file.settle();
+      return {std::move(file), kind};
+    } catch (const RunError& error) {
+      throw RunError(fmt::format("a file of the query: {}", error.what()));
     }
   }
-  std::size_t records() const override { return rows_->size(); }
-  const double* column(std::size_t index) const override { return rows_->column<double>(index); }
-  const std::uint64_t* valid(std::size_t index) const override { return rows_->valid(index); }
 
- private:
-  const OpenTable& table_;
-  std::unique_ptr<Rows> rows_;
-};
-
-std::unique_ptr<TableScan> OpenTable::scan(const std::vector<ColumnUse>& uses,
-                                           RecordRange range) const {
-  std::vector<std::string> list;
-  for (const ColumnUse& use : uses) list.push_back(expression(*format_, use));
-  std::string sql = fmt::format("SELECT {} FROM ", fmt::join(list, ", "));
-  // DuckDB takes a while to filter, even by what holds for every record.
-  std::vector<std::string> bounds;
-  if (range.first > 0) bounds.push_back(fmt::format("file_row_number >= {}", range.first));
-  if (format_->records && range.last < *format_->records)
-    bounds.push_back(fmt::format("file_row_number < {}", range.last));
-  sql += bounds.empty()
-             ? format_->from(uses)
-             : fmt::format("{} WHERE {}", format_->numbered_from, fmt::join(bounds, " AND "));
-  try {
-    const Statement statement = (format_->records ? database_.connect() : database_).prepare(sql);
-    return std::make_unique<OpenScan>(*this, statement.stream());
-  } catch (const DuckdbError& failure) {
-    throw error(failure);
-  }
-}
-
-std::unique_ptr<TableFormat> open_file(const Database& database, const std::string& path,
-                                       const std::string& table, FileKind kind) {
-  switch (kind) {
-    case FileKind::csv:
-      return open_csv(database, path, ',');
-    case FileKind::tsv:
-      return open_csv(database, path, '\t');
-    case FileKind::json:
-      return open_json(database, path);
-    case FileKind::parquet:
-      return open_parquet(database, path);
-    case FileKind::sqlite:
-      load_sqlite(database);
-      database.execute(fmt::format("ATTACH {} AS source (TYPE sqlite, READ_ONLY)", sql_text(path)));
-      return open_typed(database, "source." + sql_name(choose_table(
-                                                  path, table, table_names(database, "source"))));
-    default:
-      return open_typed(database, sql_name(choose_table(path, table, table_names(database, ""))));
-  }
-}
-
-// A query sees the tables of a database file, or any other file as `data`.
-std::unique_ptr<TableFormat> open_query(const Database& database, const TableLocation& location,
-                                        const std::string& path, const std::string& table,
-                                        FileKind kind) {
-  if (kind == FileKind::sqlite) {
-    load_sqlite(database);
-    database.execute(fmt::format("ATTACH {} AS source (TYPE sqlite, READ_ONLY)", sql_text(path)));
-    database.execute("USE source");
-  } else if (!path.empty() && kind != FileKind::duckdb) {
-    try {
-      const std::unique_ptr<TableFormat> file = open_file(database, path, table, kind);
-      std::vector<ColumnUse> all;
-      std::string list;
-      for (std::size_t i = 0; i < file->columns.size(); ++i) {
-        all.push_back({i, nullptr});
-        list += fmt::format("{}{} AS {}", i == 0 ? "" : ", ", file->name(i),
-                            sql_name(file->columns[i].name));
+  // Makes each file a view of its name. No other file can be opened after this.
+  void add_files(const std::map<std::string, std::pair<DataFile, FileKind>>& files) {
+    std::vector<std::string> allowed;
+    std::vector<std::pair<std::string, std::string>> views;
+    for (const auto& [name, entry] : files) {
+      const auto& [file, kind] = entry;
+      std::string sql;
+      if (is_text(kind)) {
+        sql = text_view(open_text(file, kind, limits_), views.size());
+      } else {
+        held_.push_back(std::make_shared<const OpenFile>(file.open()));
+        allowed.push_back(held_.back()->exact_path());
+        sql = "SELECT * FROM " + parquet_sql(*held_.back());
       }
-      database.execute(
-          fmt::format("CREATE TEMP VIEW data AS SELECT {} FROM {}", list, file->from(all)));
-    } catch (const DuckdbError& failure) {
-      throw file_error(failure.what(), path, {});
+      views.emplace_back(name, std::move(sql));
     }
+    if (kind_ == FileKind::duckdb && file_) allowed.push_back(database_path(*file_));
+    database_.enclose(allowed);
+    for (const auto& [name, sql] : views)
+      database_.execute(fmt::format("CREATE TEMP VIEW {} AS {}", sql_name(name), sql));
   }
-  database.lock();
-  const auto [count, statement] = database.prepare_first(location.query);
-  if (count != 1 || !statement.is_select())
-    throw RunError("the query must be one SELECT: it may read, not write");
-  check_names(statement);
-  // As a view, whatever the text ends with.
-  database.execute("CREATE TEMP VIEW query AS " + location.query);
-  return open_typed(database, "query");
-}
 
-// Gives columns the names that programs use.
-void rename_columns(std::vector<ColumnInfo>& columns,
-                    const std::map<std::string, std::string>& names) {
-  std::vector<ColumnInfo> renamed = columns;
-  for (const auto& [name, before] : names) {
-    const std::string& old = before;  // clang captures no structured binding
-    const auto found = std::find_if(columns.begin(), columns.end(),
-                                    [&](const ColumnInfo& c) { return c.name == old; });
-    if (found == columns.end())
-      throw RunError(fmt::format("it has no column {} that could be called {}", old, name));
-    renamed[static_cast<std::size_t>(found - columns.begin())].name = name;
-  }
-  for (const auto& entry : names) {
-    if (std::count_if(renamed.begin(), renamed.end(),
-                      [&](const ColumnInfo& c) { return c.name == entry.first; }) > 1) {
-      throw RunError(fmt::format("two columns would be called {}", entry.first));
+  std::string text_view(TextSource source, std::size_t number) const {
+    const std::string function = fmt::format("starfold_file_{}", number);
+    std::string list;
+    for (std::size_t c = 0; c < source.names.size(); ++c) {
+      if (!source.names[c].empty())
+        list += fmt::format("{}c{} AS {}", list.empty() ? "" : ", ", c, sql_name(source.names[c]));
     }
+    add_text_function(database_, function, std::move(source));
+    return fmt::format("SELECT {} FROM {}()", list.empty() ? "*" : list, function);
   }
-  columns = std::move(renamed);
-}
+
+  const std::optional<DataFile>& file_;
+  FileKind kind_;
+  TableLimits limits_;
+  Database database_;
+  std::vector<std::shared_ptr<const OpenFile>> held_;
+};
+
+// A table with columns under the names that programs use.
+class RenamedTable : public Table {
+ public:
+  RenamedTable(std::shared_ptr<const Table> table, const std::map<std::string, std::string>& names)
+      : table_(std::move(table)), columns_(table_->columns()) {
+    std::vector<ColumnInfo> renamed = columns_;
+    for (const auto& [name, before] : names) {
+      const std::string& old = before;  // clang captures no structured binding
+      const auto found = std::find_if(columns_.begin(), columns_.end(),
+                                      [&](const ColumnInfo& c) { return c.name == old; });
+      if (found == columns_.end()) {
+        throw RunError(
+            fmt::format("it has no column {} that could be called {}", shown(old), shown(name)));
+      }
+      renamed[static_cast<std::size_t>(found - columns_.begin())].name = name;
+    }
+    for (const auto& entry : names) {
+      if (std::count_if(renamed.begin(), renamed.end(),
+                        [&](const ColumnInfo& c) { return c.name == entry.first; }) > 1)
+        throw RunError(fmt::format("two columns would be called {}", shown(entry.first)));
+    }
+    columns_ = std::move(renamed);
+  }
+
+  const std::vector<ColumnInfo>& columns() const override { return columns_; }
+  bool names_are_safe() const override { return table_->names_are_safe(); }
+  std::optional<std::int64_t> known_records() const override { return table_->known_records(); }
+  std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses,
+                                  RecordRange range) const override {
+    return table_->scan(uses, range);
+  }
+
+ private:
+  std::shared_ptr<const Table> table_;
+  std::vector<ColumnInfo> columns_;
+};
 
 }  // namespace
 
@@ -287,41 +304,40 @@ struct Tables::Shared {
 Tables::Tables(TableLimits limits) : limits_(limits) {}
 Tables::~Tables() = default;
 
-const Tables::Shared& Tables::shared(int threads) {
-  std::unique_ptr<Shared>& slot = shared_[threads];
-  if (!slot) {
+// Nothing that a user wrote runs in it, only our own reading of files that were named: it need not be enclosed.
+const Tables::Shared& Tables::shared() {
+  if (!shared_) {
     DatabaseOptions options;
-    options.threads = threads;
-    options.memory = limits_.memory;
-    slot = std::make_unique<Shared>(Shared{Database(options)});
-    slot->database.lock();
+    options.memory = limits_.reader;
+    shared_ = std::make_unique<Shared>(Shared{Database(options)});
+    shared_->database.lock();
   }
-  return *slot;
+  return *shared_;
 }
 
 std::shared_ptr<const Table> Tables::open(const TableLocation& location) {
   const auto [path, table] = split_table(location.path);
-  if (!path.empty()) require_readable(path);
+  std::optional<DataFile> file;
+  if (!path.empty()) file.emplace(path).settle();
   FileKind kind = path.empty() ? FileKind::none : kind_of(path);
-  if (kind == FileKind::database) kind = is_sqlite(path) ? FileKind::sqlite : FileKind::duckdb;
-  const bool query = !location.query.empty();
-  const bool own = query || kind == FileKind::duckdb || kind == FileKind::sqlite;
+  if (kind == FileKind::database) kind = is_sqlite(*file) ? FileKind::sqlite : FileKind::duckdb;
+  std::shared_ptr<const Table> opened;
   try {
-    DatabaseOptions options;
-    options.threads = limits_.threads;
-    options.memory = limits_.memory;
-    options.folder = location.folder;
-    if (kind == FileKind::duckdb) options.file = path;
-    // Parts of a Parquet file are read by threads of our own.
-    const int threads = kind == FileKind::parquet ? 1 : limits_.threads;
-    const Database database = own ? Database(options) : shared(threads).database.connect();
-    std::unique_ptr<TableFormat> format = query ? open_query(database, location, path, table, kind)
-                                                : open_file(database, path, table, kind);
-    rename_columns(format->columns, location.columns);
-    return std::make_shared<OpenTable>(database, std::move(format), query ? "" : path);
+    if (!location.query.empty()) {
+      opened = OwnDatabase(file, kind, limits_).query(location.query, location.folder);
+    } else if (is_text(kind)) {
+      opened = text_table(open_text(*file, kind, limits_));
+    } else if (kind == FileKind::parquet) {
+      opened = parquet_table(shared().database, *file);
+    } else {
+      opened = OwnDatabase(file, kind, limits_).table(table);
+    }
   } catch (const DuckdbError& failure) {
-    throw query ? query_error(failure.what()) : file_error(failure.what(), path, {});
+    throw location.query.empty() ? file_error(failure.what(), printable(path))
+                                 : query_error(failure.what());
   }
+  if (location.columns.empty()) return opened;
+  return std::make_shared<RenamedTable>(std::move(opened), location.columns);
 }
 
 }  // namespace starfold

@@ -1,5 +1,6 @@
-// A client's table: a CSV, Parquet, JSON, DuckDB or SQLite file, or a query, read through DuckDB. No
-// error that comes from here holds a record's value.
+// A client's table. CSV and JSON are read here, Parquet and database files through DuckDB, which also runs
+// queries. A table is read as it is written, whole, from exactly the file that was named, or there is an error;
+// no error that comes from here holds a record's value.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,11 @@ struct TableLocation {
   std::map<std::string, std::string> columns;  // names that programs use, for names in the table
 };
 
-// What reading may take.
+// What reading may take, in bytes.
 struct TableLimits {
-  int threads = 1;
-  std::int64_t memory = 0;  // bytes for DuckDB; 0: its own limit
+  std::int64_t reader =
+      0;  // what DuckDB, or a single record of a text, may take; 0: no limit of ours
+  std::int64_t records = std::numeric_limits<std::int64_t>::max();  // kept ones
 };
 
 // Records on their way: a few thousand at a time, in the order of the table.
@@ -66,20 +68,22 @@ std::string loaded_duckdb_version();
 // Whether files of this name are tables.
 bool is_table_path(const std::string& path);
 
-// Opens tables; the plain files among them share one DuckDB, started with the first.
+// Opens tables; the Parquet files among them share one DuckDB, started with the first.
 class Tables {
  public:
   explicit Tables(TableLimits limits);
   ~Tables();
   // Reads what a table's columns are. RunError when that cannot be done.
   std::shared_ptr<const Table> open(const TableLocation& location);
+  // How many bytes are left for records that are kept. Arrays take theirs when they are opened.
+  std::int64_t& room() { return limits_.records; }
 
  private:
   struct Shared;
-  const Shared& shared(int threads);
+  const Shared& shared();
 
   TableLimits limits_;
-  std::map<int, std::unique_ptr<Shared>> shared_;  // by the number of DuckDB's threads
+  std::unique_ptr<Shared> shared_;
 };
 
 }  // namespace starfold

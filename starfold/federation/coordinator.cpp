@@ -128,6 +128,7 @@ void Coordinator::all_answered() {
   if (phase_ == Phase::greeting) {
     require_sizes(program_->plan->program, sizes_);
     require_shapes(program_->plan->program, settings_, sizes_);
+    require_memory(program_->plan->program, settings_, sizes_);
     machine_.emplace(program_->plan, sizes_, settings_, stop_);
     phase_ = Phase::running;
   } else {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
@@ -285,6 +286,35 @@ void require_shapes(const ir::Program& program, const Settings& settings, const 
     if (set != settings.shared.end()) add_equations(solver, input, set->second.shape, "");
   }
   solver.solve();
+}
+
+void require_memory(const ir::Program& program, const Settings& settings, const SizeValues& sizes) {
+  constexpr double gigabyte = 1e9;
+  double total = 0;
+  double largest = 0;
+  Span where;
+  for (ir::NodeId id = 0; id < program.graph.size(); ++id) {
+    const ir::Node& node = program.graph[id];
+    if (node.federated()) continue;
+    double bytes = 0;
+    for (const Type& type : node.types) {
+      double count = sizeof(double);
+      for (const Dim& dim : type.dims) {
+        const std::optional<std::int64_t> extent = dim.size.evaluate(sizes);
+        count *= extent ? static_cast<double>(*extent) : HUGE_VAL;
+      }
+      bytes += count;
+    }
+    total += bytes;
+    if (bytes <= largest) continue;
+    largest = bytes;
+    where = node.span;
+  }
+  if (total <= static_cast<double>(settings.memory)) return;
+  throw RunError(fmt::format("the shared values of this program take {:.3g} GB, and {:.3g} GB are "
+                             "given; this is the largest. More is given with --memory",
+                             total / gigabyte, static_cast<double>(settings.memory) / gigabyte),
+                 where);
 }
 
 }  // namespace starfold

@@ -1,6 +1,7 @@
 // Data meets program: inputs get arrays, size variables get values.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,10 +30,12 @@ struct Client {
   Tensor array(const ir::Input& input) const;
 };
 
-// Values given at the start of a run: shared inputs, and sizes that override `size` declarations.
+// Values given at the start of a run: shared inputs, sizes that override `size` declarations, and how many bytes
+// shared values may take.
 struct Settings {
   Arrays shared;
   SizeValues sizes;
+  std::int64_t memory = std::numeric_limits<std::int64_t>::max();
 };
 
 // The values of shared inputs and of the sizes that they and the declarations fix. Reports unknown
@@ -52,5 +55,8 @@ void require_sizes(const ir::Program& program, const SizeValues& sizes);
 
 // Throws RunError when a shared input was given a value that these sizes do not allow.
 void require_shapes(const ir::Program& program, const Settings& settings, const SizeValues& sizes);
+
+// Throws RunError when the shared values of a program take more memory than they may: before any is computed.
+void require_memory(const ir::Program& program, const Settings& settings, const SizeValues& sizes);
 
 }  // namespace starfold

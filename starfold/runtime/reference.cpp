@@ -27,6 +27,7 @@ class Reference {
     for (const Client& client : clients) sizes_ = bind_client(program_, client, sizes_);
     require_sizes(program_, sizes_);
     require_shapes(program_, settings, sizes_);
+    require_memory(program_, settings, sizes_);
     values_.resize(program_.graph.size());
     nodes_.resize(program_.loops.size() + 1);
     for (NodeId id = 0; id < program_.graph.size(); ++id)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "starfold/base/utf8.h"
 #include "starfold/diag/render.h"
 #include "starfold/plan/explain.h"
 #include "starfold/runtime/engine_print.h"
@@ -110,7 +111,7 @@ std::string trouble_text(const Trouble& trouble, const SourceMap* sources) {
       trouble.kind == Trouble::Kind::bug
           ? fmt::format("error: this is a mistake in Starfold, please report it: {}\n",
                         trouble.message)
-          : fmt::format("error: {}\n", trouble.message);
+          : fmt::format("error: {}\n", printable_lines(trouble.message));
   if (!trouble.where || sources == nullptr) return text;
   const Source& source = (*sources)[trouble.where->file];
   const Position at = source.position(trouble.where->begin);

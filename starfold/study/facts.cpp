@@ -40,17 +40,17 @@ class TableHead : public RecordTable {
 
 // Adds what the clients' data says. Arrays are read whole; they are in memory anyway.
 void add_data(const Study& study, const ir::Program& program, StudyFacts& facts) {
-  Tables tables({threads_of(study), plan_memory(study.memory).duckdb});
+  const MemoryPlan memory = plan_memory(study.memory);
+  Tables tables({memory.reader, memory.records});
   std::vector<DataSource> sources;
   for (const StudyClient& client : study.clients)
     sources.push_back(open_source(program, client.name, client.data, tables));
   const ColumnPlan plan = plan_columns(program, sources, study.bindings, study.categoricals);
   for (const auto& [input, bound] : plan) facts.columns[input] = column_names(bound);
-  std::int64_t room = 0;
   for (const DataSource& source : sources) {
     Client client{source.client, {}, nullptr};
     if (!source.table) {
-      client = load_client(program, source, plan, {Missing::nan, 1}, room).client;
+      client = load_client(program, source, plan, {Missing::nan, 1}, tables.room()).client;
     } else if (!plan.empty()) {
       client.table = std::make_shared<TableHead>(plan);
     }

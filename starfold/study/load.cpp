@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
-
+#include "starfold/base/parallel.h"
 #include "starfold/data/memory.h"
 #include "starfold/study/simulate.h"
 
@@ -31,8 +29,8 @@ StudyData simulate_clients(const Study& study, const ir::Program& program,
 
 StudyData load_clients(const Study& study, const ir::Program& program) {
   const int threads = threads_of(study);
-  MemoryPlan memory = plan_memory(study.memory);
-  Tables tables({threads, memory.duckdb});
+  const MemoryPlan memory = plan_memory(study.memory);
+  Tables tables({memory.reader, memory.records});
   std::vector<DataSource> sources;
   for (const StudyClient& client : study.clients)
     sources.push_back(open_source(program, client.name, client.data, tables));
@@ -42,7 +40,7 @@ StudyData load_clients(const Study& study, const ir::Program& program) {
   std::vector<Client> clients;
   for (const DataSource& source : sources) {
     LoadedClient loaded =
-        load_client(program, source, plan, {study.missing, threads}, memory.records);
+        load_client(program, source, plan, {study.missing, threads}, tables.room());
     clients.push_back(std::move(loaded.client));
     data.dropped.push_back(loaded.dropped);
   }
@@ -54,7 +52,7 @@ StudyData load_clients(const Study& study, const ir::Program& program) {
 
 int threads_of(const Study& study) {
   return study.threads > 0 ? study.threads
-                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+                           : static_cast<int>(hardware_threads());
 }
 
 StudyData load_study(const Study& study, const ir::Program& program, const Settings& settings) {

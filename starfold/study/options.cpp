@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "starfold/data/memory.h"
 #include "starfold/data/npy.h"
 #include "starfold/study/files.h"
 
@@ -52,7 +53,12 @@ Tensor tensor_from_json(const nlohmann::json& json, const std::string& name) {
 
 Tensor setting_value(const std::string& name, const std::string& text) {
   if (text == "nan" || text == "inf" || text == "-inf") return tensor_from_json(text, name);
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  constexpr int deepest = 32;
+  const auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    if (depth > deepest) throw StudyError("--set: an array is nested too deeply");
+    return true;
+  };
+  const nlohmann::json json = nlohmann::json::parse(text, shallow, false);
   if (json.is_discarded())
     throw StudyError(
         fmt::format("--set {}: {} is neither a number, a JSON array nor @file.npy", name, text));
@@ -92,7 +98,7 @@ void add_options(std::map<std::string, Value>& into, const std::vector<std::stri
 }
 
 Study read_study(const std::string& file) {
-  constexpr std::size_t most = std::size_t{64} << 20U;
+  constexpr std::size_t most = std::size_t{1} << 24U;
   const std::string text = read_text(file, most);
   if (text.size() > most) throw StudyError(fmt::format("{} is too large for a study", file));
   return parse_study(text, file);
@@ -114,7 +120,7 @@ Study make_study(const StudyOptions& options) {
     auto [name, value] = name_and_value(text, "--set", "ridge=0.1");
     const bool file = value[0] == '@';
     if (file) study.value_files.push_back(value.substr(1));
-    Tensor tensor = file ? read_npy(value.substr(1)) : setting_value(name, value);
+    Tensor tensor = file ? read_npy(value.substr(1), plan_memory(0).records) : setting_value(name, value);
     return std::pair(std::move(name), std::move(tensor));
   });
   if (!options.missing.empty()) study.missing = parse_missing(options.missing);

@@ -113,6 +113,7 @@ std::string run_json(const StudyRun& run) {
                {"iterations", report.results.iterations},
                {"rounds", report.rounds},
                {"clients", std::move(clients)},
+               {"packed_clients", report.packed},
                {"seconds", report.seconds}},
               -1);
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "starfold/base/version.h"
+#include "starfold/data/memory.h"
 #include "starfold/runtime/reference.h"
 #include "starfold/study/load.h"
 
@@ -58,7 +59,8 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   run.program = std::move(program);
   const ir::Program& typed = run.program->compilation.program;
   check_study(run.study, typed);
-  const Settings settings = study_settings(run.study, typed);
+  Settings settings = study_settings(run.study, typed);
+  settings.memory = plan_memory(run.study.memory).values;
   const Stopwatch loading;
   StudyData data = load_study(run.study, typed, settings);
   const double load_seconds = loading.seconds();

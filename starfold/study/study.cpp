@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
+#include "starfold/data/memory.h"
 #include "starfold/data/npy.h"
+#include "starfold/data/toml_depth.h"
 
 namespace starfold {
 namespace {
@@ -142,7 +145,7 @@ class Reader {
       return Tensor::scalar(*number);
     if (node.is_string()) {
       study_.value_files.push_back(path(node.as_string()->get().substr(1)));
-      return read_npy(study_.value_files.back());
+      return read_npy(study_.value_files.back(), plan_memory(0).records);
     }
     if (!node.is_array() || node.as_array()->empty()) {
       fail(node, fmt::format("inputs.{} must be columns (\"age\", [\"age\", \"bmi\"], \"*\") or a "
@@ -207,9 +210,10 @@ class Reader {
     if (!list->is_array() || list->as_array()->empty())
       fail(*list, fmt::format("{}.levels must be an array of strings or integers", where));
     std::vector<std::string> result;
+    std::set<std::string> seen;
     for (const toml::node& entry : *list->as_array()) {
       result.push_back(level(entry, where + ".levels"));
-      if (std::count(result.begin(), result.end(), result.back()) > 1)
+      if (!seen.insert(result.back()).second)
         fail(entry, fmt::format("{}.levels names a level twice", where));
     }
     return result;
@@ -302,7 +306,7 @@ class Reader {
     if (const toml::node* node = options.get("memory")) {
       study_.memory =
           node->is_integer()
-              ? integer(*node, "options.memory", 1)
+              ? integer(*node, "options.memory", least_memory)
               : located(*node, [&] { return parse_memory(string(*node, "options.memory")); });
     }
     if (const toml::node* node = options.get("threads")) {
@@ -325,6 +329,9 @@ class Reader {
 }  // namespace
 
 Study parse_study(std::string_view text, const std::string& file) {
+  constexpr std::size_t deepest = 64;
+  if (key_depth(text) > deepest)
+    throw StudyError(fmt::format("{}: a key has more than {} parts", printable(file), deepest));
   try {
     return Reader(file).read(toml::parse(text, file));
   } catch (const toml::parse_error& error) {
@@ -424,11 +431,13 @@ std::int64_t parse_memory(const std::string& text) {
                                                       {"GiB", 1073741824.0},
                                                       {"TiB", 1099511627776.0}};
   const auto found = units.find(unit);
-  if (used == 0 || found == units.end() || !(number * found->second >= 1) ||
-      number * found->second > 1e18) {
+  if (used == 0 || found == units.end() || !(number > 0) || number * found->second > 1e18) {
     throw StudyError(
         fmt::format("memory is an amount like 512MB or 2GiB, not {}", printable(text)));
   }
+  if (number * found->second < static_cast<double>(least_memory))
+    throw StudyError(fmt::format("memory of {} is too little to run anything; give 1MB or more",
+                                 printable(text)));
   return static_cast<std::int64_t>(number * found->second);
 }
 

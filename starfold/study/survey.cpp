@@ -97,7 +97,7 @@ class Evidence {
 class Surveyor {
  public:
   Surveyor(const std::vector<StudyClient>& clients, const ir::Program& program)
-      : clients_(clients), program_(program), tables_({1, 0}) {
+      : clients_(clients), program_(program), tables_({}) {
     for (const StudyClient& client : clients_)
       sources_.push_back(open_source(program, client.name, client.data, tables_));
   }
@@ -106,7 +106,7 @@ class Surveyor {
     for (const DataSource& source : sources_) {
       if (source.table && !source.table->names_are_safe())
         throw RunError(
-            fmt::format("client {}: some names of columns are numbers; is the first line a record?",
+            fmt::format("client {}: the first line may be a record, so its names are not copied",
                         source.client));
     }
     find_arrays();

@@ -319,7 +319,7 @@ def test_run_json_says_what_ran(starfold, tmp_path):
 
 
 def test_summary_is_tables_with_names(starfold, tmp_path):
-    (tmp_path / "a.csv").write_text("age,bmi,y\n" + "".join(f"{20 + i % 50},{20 + i * 7 % 13},{int(i * 13 % 7 > 3)}\n" for i in range(200)))
+    (tmp_path / "a.csv").write_text("age,bmi,y\n" + "".join(f"{20 + i % 50},{20 + i * 7 % 13},{int(i * 13 % 7 > 3)}\n" for i in range(20000)))
     result = starfold("run", "logistic", "--client", f"north={tmp_path}/a.csv", "--client", f"south={tmp_path}/a.csv", "--bind", "x=age,bmi")
     assert result.code == 0, result.err
     lines = [line.split() for line in result.out.splitlines()]
@@ -329,7 +329,7 @@ def test_summary_is_tables_with_names(starfold, tmp_path):
                           "x=age,bmi", "--json").json()["outputs"]["beta"])
     np.testing.assert_allclose([float(line[1]) for line in lines[1:4]], beta, atol=1e-4)
     clients = lines.index(["client", "records", "bytes", "sent", "received"])
-    assert lines[clients + 1][:2] == ["north", "200"] and int(lines[clients + 1][2]) > 0 and lines[clients + 2][0] == "south"
+    assert lines[clients + 1][:2] == ["north", "20000"] and int(lines[clients + 1][2]) > 0 and lines[clients + 2][0] == "south"
     assert " rounds " in result.out.splitlines()[-1] and "reading data" in result.out.splitlines()[-1]
 
 

@@ -1,0 +1,138 @@
+#include "starfold/data/csv_reader.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "starfold/base/error.h"
+#include "starfold/data/text_values.h"
+
+namespace starfold {
+namespace {
+
+constexpr std::string_view quote_fault =
+    ": a quotation mark is not closed or stands inside a field";
+
+}  // namespace
+
+CsvReader::CsvReader(const TextFile& file, char delimiter)
+    : TextRecords(file), delimiter_(delimiter) {
+  if (!find_record()) input_.fail("is empty: a CSV file begins with a line of column names");
+  for (const Field& field : fields_) names_.emplace_back(trimmed(field.written));
+  if (names_.size() == 1 && names_[0].empty())
+    input_.fail("is empty: a CSV file begins with a line of column names");
+}
+
+bool CsvReader::next() {
+  if (!find_record()) return false;
+  if (fields_.size() != names_.size()) {
+    fail(fmt::format(" has {} fields, but the header names {}", fields_.size(), names_.size()));
+  }
+  // With one column, an empty line may be meant as a missing value.
+  if (blank_line_ > 0 && names_.size() == 1)
+    input_.fail(blank_line_, " is empty; a missing value is written NA or \"\"");
+  return true;
+}
+
+// Moves to the next line that is not empty.
+bool CsvReader::find_record() {
+  while (true) {
+    line_ = next_line_;
+    breaks_ = 0;
+    Scan found = scan();
+    if (found == Scan::cut) {
+      if (input_.more()) continue;
+      if (input_.at() == input_.end()) return false;
+      found = scan();
+      if (found == Scan::cut) fail(quote_fault);
+    }
+    input_.move_to(after_);
+    next_line_ = line_ + breaks_ + 1;
+    if (found == Scan::blank) {
+      blank_line_ = line_;
+      continue;
+    }
+    undouble();
+    fields_.swap(scanned_);
+    return true;
+  }
+}
+
+// Cuts the text from at() on into fields; `cut` when more of it is needed.
+CsvReader::Scan CsvReader::scan() {
+  scanned_.clear();
+  doubled_.clear();
+  breaks_ = 0;
+  char* at = input_.at();
+  const char* end = input_.end();
+  if (at == end) return Scan::cut;
+  if (*at == '\n' || *at == '\r') return end_line(at) == Scan::cut ? Scan::cut : Scan::blank;
+  while (true) {
+    const Scan field = at < end && *at == '"' ? scan_quoted(at, end) : scan_plain(at, end);
+    if (field == Scan::cut) return Scan::cut;
+    if (at == end || *at != delimiter_) return end_line(at);
+    ++at;
+  }
+}
+
+// `at` is at a line break, or at the end of the file.
+CsvReader::Scan CsvReader::end_line(char* at) {
+  const char* end = input_.end();
+  if (at < end && *at++ == '\r') {
+    if (at == end && !input_.ended()) return Scan::cut;  // does a line feed follow?
+    if (at < end && *at == '\n') ++at;
+  }
+  after_ = at;
+  return Scan::record;
+}
+
+CsvReader::Scan CsvReader::scan_plain(char*& at, const char* end) {
+  char* begin = at;
+  const char delimiter = delimiter_;
+  char* c = at;
+  while (c < end && *c != delimiter && *c != '\n' && *c != '\r' && *c != '"') ++c;
+  at = c;
+  if (at < end && *at == '"') fail(quote_fault);
+  if (at == end && !input_.ended()) return Scan::cut;
+  scanned_.push_back({{begin, static_cast<std::size_t>(at - begin)}, Field::Form::plain});
+  return Scan::record;
+}
+
+CsvReader::Scan CsvReader::scan_quoted(char*& at, const char* end) {
+  char* begin = ++at;
+  bool doubled = false;
+  while (true) {
+    auto* close = static_cast<char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
+    if (close == nullptr) return Scan::cut;
+    at = close + 1;
+    if (at == end && !input_.ended()) return Scan::cut;
+    if (at < end && *at == '"') {
+      doubled = true;
+      ++at;
+      continue;
+    }
+    if (at < end && *at != delimiter_ && *at != '\n' && *at != '\r') fail(quote_fault);
+    for (const char* c = begin; c < close; ++c) {
+      if (*c == '\n' || (*c == '\r' && c[1] != '\n')) ++breaks_;
+    }
+    if (doubled) doubled_.push_back(scanned_.size());
+    scanned_.push_back({{begin, static_cast<std::size_t>(close - begin)}, Field::Form::plain});
+    return Scan::record;
+  }
+}
+
+// Two quotation marks inside a quoted field are one. The text is ours, so that they may go where they stand.
+void CsvReader::undouble() {
+  for (const std::size_t index : doubled_) {
+    std::string_view& written = scanned_[index].written;
+    char* to = const_cast<char*>(written.data());
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      to[size++] = written[i];
+      if (written[i] == '"') ++i;
+    }
+    written = {to, size};
+  }
+}
+
+}  // namespace starfold

@@ -1,0 +1,172 @@
+#include "starfold/data/text_input.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "starfold/base/error.h"
+#include "starfold/base/utf8.h"
+
+namespace starfold {
+namespace {
+
+constexpr std::size_t piece = std::size_t{1} << 18U;
+
+class PlainInput : public ByteInput {
+ public:
+  explicit PlainInput(const DataFile& file) : file_(file.open()) {}
+
+  std::size_t read(char* to, std::size_t size) override {
+    const std::size_t count = file_.read_at(offset_, to, size);
+    file_.require_unchanged();
+    offset_ += static_cast<std::int64_t>(count);
+    return count;
+  }
+
+ private:
+  OpenFile file_;
+  std::int64_t offset_ = 0;
+};
+
+// One gzip member after the other, each with its checksum, and nothing after the last.
+class GzipInput : public ByteInput {
+ public:
+  explicit GzipInput(const DataFile& file)
+      : path_(file.path()), packed_(file), buffer_(piece), stream_() {
+    if (inflateInit2(&stream_, 15 + 16) != Z_OK) throw std::bad_alloc();
+  }
+  ~GzipInput() override { inflateEnd(&stream_); }
+  GzipInput(const GzipInput&) = delete;
+  GzipInput& operator=(const GzipInput&) = delete;
+
+  std::size_t read(char* to, std::size_t size) override {
+    stream_.next_out = reinterpret_cast<unsigned char*>(to);
+    stream_.avail_out = static_cast<unsigned>(std::min(size, piece));
+    const unsigned wanted = stream_.avail_out;
+    while (stream_.avail_out == wanted) {
+      if (stream_.avail_in == 0 && !refill()) {
+        if (inside_) fail("is cut short");
+        return 0;
+      }
+      inside_ = true;
+      const int status = inflate(&stream_, Z_NO_FLUSH);
+      if (status == Z_STREAM_END) {
+        inside_ = false;
+        inflateReset(&stream_);
+      } else if (status != Z_OK && status != Z_BUF_ERROR) {
+        fail("is damaged: what it holds was not compressed with gzip, or has changed since");
+      }
+    }
+    return wanted - stream_.avail_out;
+  }
+
+ private:
+  [[noreturn]] void fail(const char* what) const {
+    throw RunError(fmt::format("{} {}", printable(path_), what));
+  }
+  bool refill() {
+    stream_.next_in = reinterpret_cast<unsigned char*>(buffer_.data());
+    stream_.avail_in = static_cast<unsigned>(packed_.read(buffer_.data(), buffer_.size()));
+    return stream_.avail_in > 0;
+  }
+
+  std::string path_;
+  PlainInput packed_;
+  std::vector<char> buffer_;
+  z_stream stream_;
+  bool inside_ = true;  // a member; an empty file has none and is cut short
+};
+
+// The first byte that is neither 7-bit nor a zero, eight at a time.
+std::size_t skip_ascii(const char* text, std::size_t from, std::size_t to) {
+  constexpr std::uint64_t high = 0x8080808080808080U;
+  constexpr std::uint64_t ones = 0x0101010101010101U;
+  while (from + 8 <= to) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text + from, 8);
+    if (((word | (word - ones)) & high) != 0) break;
+    from += 8;
+  }
+  return from;
+}
+
+}  // namespace
+
+TextFile text_file(const DataFile& file, Packing packing) {
+  TextFile text;
+  text.path = printable(file.path());
+  text.open = [file, packing]() -> std::unique_ptr<ByteInput> {
+    if (packing == Packing::gzip) return std::make_unique<GzipInput>(file);
+    return std::make_unique<PlainInput>(file);
+  };
+  return text;
+}
+
+TextInput::TextInput(const TextFile& file)
+    : path_(file.path), longest_record_(file.longest_record), bytes_(file.open()) {
+  more();
+  constexpr std::string_view byte_order_mark("\xEF\xBB\xBF", 3);
+  const std::string_view begin(text_.get(), valid_);
+  if (begin.starts_with(byte_order_mark)) at_ = byte_order_mark.size();
+}
+
+bool TextInput::more() {
+  if (ended_) return false;
+  make_room();
+  // As much again as there is, so that whoever begins a long record anew reads it a few times only.
+  const std::size_t before = filled_;
+  while (!ended_ && (filled_ == before || filled_ < 2 * before)) {
+    const std::size_t count = bytes_->read(text_.get() + filled_, capacity_ - filled_);
+    filled_ += count;
+    ended_ = count == 0;
+  }
+  if (!started_ && filled_ >= 2 && std::memcmp(text_.get(), "\x1f\x8b", 2) == 0)
+    fail("is compressed with gzip more often than its name says; once is .csv.gz");
+  started_ = true;
+  check_text();
+  return filled_ > before;
+}
+
+void TextInput::make_room() {
+  const std::size_t kept = filled_ - at_;
+  if (kept > longest_record_)
+    fail("holds a record that is too long for the memory given; is a quotation mark left open?");
+  if (capacity_ - kept >= std::max(kept, piece) && capacity_ > 0) {
+    std::memmove(text_.get(), text_.get() + at_, kept);
+  } else {
+    capacity_ = std::max(3 * kept, 2 * piece);
+    std::unique_ptr<char[]> larger(new char[capacity_]);
+    if (kept > 0) std::memcpy(larger.get(), text_.get() + at_, kept);
+    text_ = std::move(larger);
+  }
+  valid_ -= at_;
+  filled_ = kept;
+  at_ = 0;
+}
+
+void TextInput::check_text() {
+  const std::string_view text(text_.get(), filled_);
+  while (valid_ < filled_) {
+    valid_ = skip_ascii(text_.get(), valid_, filled_);
+    if (valid_ == filled_) return;
+    const auto c = text[valid_] == '\0' ? std::nullopt : decode_utf8(text, valid_);
+    if (!c) {
+      constexpr std::size_t longest_character = 4;
+      if (!ended_ && text[valid_] != '\0' && filled_ - valid_ < longest_character) return;
+      fail("is not UTF-8 text");
+    }
+    valid_ += c->length;
+  }
+}
+
+void TextInput::fail(std::int64_t line, std::string_view what) const {
+  throw RunError(fmt::format("{}, line {}{}", path_, line, what));
+}
+void TextInput::fail(std::string_view what) const {
+  throw RunError(fmt::format("{} {}", path_, what));
+}
+
+}  // namespace starfold

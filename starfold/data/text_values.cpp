@@ -1,0 +1,251 @@
+#include "starfold/data/text_values.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <string>
+
+namespace starfold {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool same_letters(std::string_view text, std::string_view lower) {
+  return text.size() == lower.size() &&
+         std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) {
+           return std::tolower(static_cast<unsigned char>(a)) == b;
+         });
+}
+
+// The parts of a decimal number without its sign.
+struct Decimal {
+  std::string_view whole;
+  std::string_view fraction;
+  std::int64_t exponent = 0;
+  bool has_point = false;
+  bool has_exponent = false;
+};
+
+std::size_t digits_at(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && is_digit(text[end])) ++end;
+  return end - at;
+}
+
+bool split_decimal(std::string_view text, Decimal& parts) {
+  std::size_t at = digits_at(text, 0);
+  parts.whole = text.substr(0, at);
+  if (at < text.size() && text[at] == '.') {
+    parts.has_point = true;
+    const std::size_t count = digits_at(text, at + 1);
+    parts.fraction = text.substr(at + 1, count);
+    at += 1 + count;
+  }
+  if (parts.whole.empty() && parts.fraction.empty()) return false;
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    parts.has_exponent = true;
+    ++at;
+    const bool minus = at < text.size() && text[at] == '-';
+    if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
+    const std::size_t count = digits_at(text, at);
+    if (count == 0) return false;
+    constexpr std::int64_t far = 1'000'000'000;
+    for (const char c : text.substr(at, count))
+      parts.exponent = std::min(far, parts.exponent * 10 + (c - '0'));
+    if (minus) parts.exponent = -parts.exponent;
+    at += count;
+  }
+  return at == text.size();
+}
+
+// Whether a whole number equals the double that is nearest to it.
+bool is_exact(std::string_view digits, double value) {
+  constexpr std::size_t most = 38;  // of what fits in 128 bits
+  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
+  if (digits.size() > most) return false;
+  __extension__ using Wide = unsigned __int128;
+  Wide number = 0;
+  for (const char c : digits) number = number * 10 + static_cast<unsigned>(c - '0');
+  return static_cast<Wide>(std::fabs(value)) == number;
+}
+
+// Beyond the range of doubles: whether it is above the largest, or below the smallest.
+bool is_huge(const Decimal& parts) {
+  const std::size_t first = parts.whole.find_first_not_of('0');
+  if (first != std::string_view::npos)
+    return static_cast<std::int64_t>(parts.whole.size() - first) + parts.exponent > 0;
+  const std::size_t zeros = parts.fraction.find_first_not_of('0');
+  return parts.exponent - static_cast<std::int64_t>(zeros) > 0;
+}
+
+NumberFault parse_slowly(std::string_view text, double& value) {
+  const bool minus = text.front() == '-';
+  if (text.front() == '-' || text.front() == '+') text.remove_prefix(1);
+  const double sign = minus ? -1.0 : 1.0;
+  if (same_letters(text, "inf") || same_letters(text, "infinity")) {
+    value = sign * HUGE_VAL;
+    return NumberFault::none;
+  }
+  Decimal parts;
+  if (!split_decimal(text, parts)) return NumberFault::other;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range) {
+    value = sign * 0.0;
+    return is_huge(parts) ? NumberFault::too_large : NumberFault::none;
+  }
+  if (error != std::errc() || end != text.data() + text.size()) return NumberFault::other;
+  const bool whole = !parts.has_point && !parts.has_exponent;
+  if (whole && !is_exact(parts.whole, value)) return NumberFault::not_exact;
+  value *= sign;
+  return NumberFault::none;
+}
+
+constexpr double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                             1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
+// The first day of 1970 is 0; the calendar of today, for all times.
+std::int64_t days_from_civil(std::int64_t year, std::int64_t month, std::int64_t day) {
+  const std::int64_t y = month <= 2 ? year - 1 : year;  // years begin in March
+  const std::int64_t era = (y >= 0 ? y : y - 399) / 400;
+  const std::int64_t in_era = y - era * 400;
+  const std::int64_t in_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+  return era * 146097 + in_era * 365 + in_era / 4 - in_era / 100 + in_year - 719468;
+}
+
+bool is_leap(int year) { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0); }
+
+// Reads one part of a moment after the other.
+class MomentReader {
+ public:
+  explicit MomentReader(std::string_view text) : text_(text) {}
+
+  bool done() const { return text_.empty(); }
+  bool take(char c) {
+    if (text_.empty() || text_.front() != c) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  // Exactly `digits` digits, between `least` and `most`.
+  bool number(std::size_t digits, int least, int most, int& value) {
+    if (digits_at(text_, 0) < digits) return false;
+    value = 0;
+    for (std::size_t i = 0; i < digits; ++i) value = value * 10 + (text_[i] - '0');
+    text_.remove_prefix(digits);
+    return value >= least && value <= most;
+  }
+  // Up to nine digits after the point, cut to microseconds.
+  bool fraction(int& microseconds) {
+    const std::size_t count = digits_at(text_, 0);
+    if (count == 0 || count > 9) return false;
+    microseconds = 0;
+    for (std::size_t i = 0; i < 6; ++i)
+      microseconds = microseconds * 10 + (i < count ? text_[i] - '0' : 0);
+    text_.remove_prefix(count);
+    return true;
+  }
+
+ private:
+  std::string_view text_;
+};
+
+bool read_day(MomentReader& reader, Moment& moment) {
+  int year = 0;
+  int month = 0;
+  int day = 0;
+  if (!reader.number(4, 0, 9999, year) || !reader.take('-') || !reader.number(2, 1, 12, month) ||
+      !reader.take('-'))
+    return false;
+  constexpr int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  const int last = lengths[month - 1] + (month == 2 && is_leap(year) ? 1 : 0);
+  if (!reader.number(2, 1, last, day)) return false;
+  moment.microseconds = days_from_civil(year, month, day) * 86400000000;
+  return true;
+}
+
+bool read_time(MomentReader& reader, Moment& moment) {
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+  int fraction = 0;
+  if (!reader.number(2, 0, 23, hour) || !reader.take(':') || !reader.number(2, 0, 59, minute))
+    return false;
+  if (reader.take(':')) {
+    if (!reader.number(2, 0, 59, second)) return false;
+    if (reader.take('.') && !reader.fraction(fraction)) return false;
+  }
+  moment.has_time = true;
+  moment.microseconds += (hour * 3600LL + minute * 60LL + second) * 1000000 + fraction;
+  return true;
+}
+
+// Z, +02, +02:00, +0200, also after a blank.
+bool read_offset(MomentReader& reader, Moment& moment) {
+  reader.take(' ');
+  moment.has_offset = true;
+  if (reader.take('Z') || reader.take('z')) return reader.done();
+  const bool west = reader.take('-');
+  if (!west && !reader.take('+')) return false;
+  int hours = 0;
+  int minutes = 0;
+  if (!reader.number(2, 0, 15, hours)) return false;
+  reader.take(':');
+  if (!reader.done() && !reader.number(2, 0, 59, minutes)) return false;
+  const std::int64_t offset = (hours * 3600LL + minutes * 60LL) * 1000000;
+  moment.microseconds += west ? offset : -offset;
+  return reader.done();
+}
+
+}  // namespace
+
+NumberFault parse_number(std::string_view text, double& value) {
+  // Fifteen digits and as many powers of ten are exact, so one division is rounded correctly.
+  std::size_t at = 0;
+  const bool minus = !text.empty() && text.front() == '-';
+  if (minus || (!text.empty() && text.front() == '+')) at = 1;
+  std::uint64_t digits = 0;
+  std::size_t count = 0;
+  while (at < text.size() && is_digit(text[at])) {
+    digits = digits * 10 + static_cast<unsigned>(text[at++] - '0');
+    ++count;
+  }
+  std::size_t decimals = 0;
+  if (at < text.size() && text[at] == '.') {
+    ++at;
+    while (at < text.size() && is_digit(text[at])) {
+      digits = digits * 10 + static_cast<unsigned>(text[at++] - '0');
+      ++decimals;
+    }
+  }
+  constexpr std::size_t most = 15;
+  if (at < text.size() || count + decimals == 0 || count + decimals > most)
+    return text.empty() ? NumberFault::other : parse_slowly(text, value);
+  const double result = static_cast<double>(digits) / powers[decimals];
+  value = minus ? -result : result;
+  return NumberFault::none;
+}
+
+bool parse_moment(std::string_view text, Moment& moment) {
+  MomentReader reader(text);
+  moment = {};
+  if (!read_day(reader, moment)) return false;
+  if (reader.done()) return true;
+  if (!reader.take(' ') && !reader.take('T') && !reader.take('t')) return false;
+  if (!read_time(reader, moment)) return false;
+  return reader.done() || read_offset(reader, moment);
+}
+
+int parse_truth(std::string_view text) {
+  if (same_letters(text, "true")) return 1;
+  return same_letters(text, "false") ? 0 : -1;
+}
+
+bool is_missing_word(std::string_view text) {
+  if (text.size() > 4) return false;
+  for (const std::string_view word : {"", "NA", "N/A", "NaN", "nan", "NULL", "null"}) {
+    if (text == word) return true;
+  }
+  return false;
+}
+
+}  // namespace starfold
