@@ -19,8 +19,8 @@ using program_text::refuse;
 using Renaming = std::map<std::string, Size, std::less<>>;
 
 // A program as its text, its tree and its types.
-struct Part {
-  Part(const std::string& text, const std::string& part_name, const Signature& signature)
+struct Piece {
+  Piece(const std::string& text, const std::string& part_name, const Signature& signature)
       : what(part_name), program(checked(text, what, signature)), parsed(text, what) {}
   std::string what;
   ir::Program program;
@@ -49,7 +49,7 @@ class Composition {
       : signature_(signature), all_texts_(all_texts) {}
 
   // The text of the first program, with its outputs as names.
-  void begin(const Part& part) {
+  void begin(const Piece& part) {
     const ast::Block& items = part.parsed.file.items;
     for (const ast::Stmt& stmt : items) note(part, stmt);
     for (const ir::SizeVariable& size : part.program.sizes) taken_.insert(size.name);
@@ -78,7 +78,7 @@ class Composition {
   // Another program as a function of its inputs: its names are its own, and its sizes are found from its
   // arguments. With `after`, inputs named like outputs so far take their values. Returns what the names
   // of its outputs stand for.
-  std::vector<std::pair<std::string, Value>> add(const Part& part, bool after) {
+  std::vector<std::pair<std::string, Value>> add(const Piece& part, bool after) {
     Renaming sizes = known_sizes(part, after);
     std::vector<std::string> params;
     std::vector<std::string> args;
@@ -118,7 +118,7 @@ class Composition {
     return made;
   }
 
-  void give(const Part& part, const std::string& name, Value value) {
+  void give(const Piece& part, const std::string& name, Value value) {
     if (!values_.emplace(name, std::move(value)).second)
       refuse(fmt::format("{} gives out {}, as one before it does", part.what, name));
   }
@@ -133,7 +133,7 @@ class Composition {
   }
 
   // What a statement of the first program defines.
-  void note(const Part& part, const ast::Stmt& stmt) {
+  void note(const Piece& part, const ast::Stmt& stmt) {
     taken_.insert(name_of(stmt));
     if (const auto* let = std::get_if<ast::Let>(&stmt.node)) {
       for (const ast::Name& name : let->names) taken_.insert(name.text);
@@ -145,20 +145,20 @@ class Composition {
       definitions_.emplace(name_of(stmt), text);
   }
 
-  static std::string default_of(const Part& part, const ast::Input& input) {
+  static std::string default_of(const Piece& part, const ast::Input& input) {
     return input.fallback ? part.parsed.text(input.fallback->span) : "";
   }
-  static const ir::Input& declared(const Part& part, const ast::Input& input) {
+  static const ir::Input& declared(const Piece& part, const ast::Input& input) {
     return *std::find_if(part.program.inputs.begin(), part.program.inputs.end(),
                          [&](const ir::Input& other) { return other.name == input.name.text; });
   }
-  void keep_input(const Part& part, const ast::Input& input, Type type) {
+  void keep_input(const Piece& part, const ast::Input& input, Type type) {
     inputs_[input.name.text] = {input.name.text, std::move(type)};
     defaults_[input.name.text] = default_of(part, input);
   }
 
   // Whether a size or function is not yet defined in the same words.
-  bool is_new(const Part& part, const ast::Stmt& stmt) {
+  bool is_new(const Piece& part, const ast::Stmt& stmt) {
     const std::string name = name_of(stmt);
     const auto same = definitions_.find(name);
     if (same != definitions_.end() && same->second == part.parsed.text(stmt.span)) return false;
@@ -178,7 +178,7 @@ class Composition {
   }
 
   // A part's sizes in those of the whole: what its given inputs tell, and new names for the others.
-  Renaming known_sizes(const Part& part, bool after) {
+  Renaming known_sizes(const Piece& part, bool after) {
     Renaming sizes;
     for (const ir::Input& input : part.program.inputs) {
       const Value* value = given(input.name, after);
@@ -200,7 +200,7 @@ class Composition {
   }
 
   // The argument for an input: a value that is there, or a new input of the whole.
-  std::string argument(const Part& part, const ast::Input& input, bool after, const Renaming& sizes,
+  std::string argument(const Piece& part, const ast::Input& input, bool after, const Renaming& sizes,
                        std::string& before) {
     const std::string& name = input.name.text;
     if (const Value* value = given(name, after)) {
@@ -267,7 +267,7 @@ class Composition {
 std::string compose(const std::vector<std::string>& first, const std::string& post,
                     const Signature& signature) {
   if (first.empty()) refuse("there is no program to begin with");
-  const Part after(post, "the post-processing program", signature);
+  const Piece after(post, "the post-processing program", signature);
   for (const ir::Input& input : after.program.inputs) {
     if (input.type.federated())
       refuse(fmt::format("input {} of the post-processing program is federated", input.name));
@@ -278,7 +278,7 @@ std::string compose(const std::vector<std::string>& first, const std::string& po
   for (std::size_t i = 0; i < first.size(); ++i) {
     const std::string what =
         first.size() == 1 ? "the first program" : fmt::format("first program {}", i + 1);
-    const Part part(first[i], what, signature);
+    const Piece part(first[i], what, signature);
     if (i == 0) {
       whole.begin(part);
     } else {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "starfold/merge/monoid.h"
+#include "starfold/merge/comoments.h"
 #include "starfold/merge/scale.h"
 #include "starfold/tensor/compensated_sum.h"
 #include "starfold/tensor/samples.h"
@@ -331,7 +331,8 @@ const Monoid sum = sum_row(), prod = prod_row(), min = min_row(), max = max_row(
 std::span<const Monoid* const> all_monoids() {
   using namespace monoids;
   static constexpr const Monoid* rows[] = {&sum, &prod, &min,     &max,       &count,
-                                           &any, &all,  &moments, &logsumexp, &norm};
+                                           &any, &all,  &moments, &logsumexp, &norm,
+                                           &comoments, &cross_comoments};
   return rows;
 }
 

@@ -8,6 +8,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/ir/builder.h"
+#include "starfold/merge/comoments.h"
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/standard.h"
@@ -97,6 +98,53 @@ Types quantile_type(TypeQuery& query) {
   Types types = aggregation_type(query);
   if (types && probability.rank() == 1) types->front().dims.push_back(probability.dims[0]);
   return types;
+}
+
+// cov[*](a) and cov[*](a, b): records along one axis of each matrix, variables along the other.
+Types cov_type(TypeQuery& query) {
+  for (std::size_t i = 0; i < query.args.size(); ++i) {
+    if (!typing::require_rank(query, i, 2, "a matrix: one row of variables per record"))
+      return std::nullopt;
+  }
+  const std::optional<std::vector<std::size_t>> axes = fold_axes(query);
+  if (!axes) return std::nullopt;
+  const Type& a = query.args.front();
+  const Type& b = query.args.back();
+  const std::optional<std::size_t> star = a.record_axis();
+  if (axes->size() != 1 || (star && axes->front() != *star)) {
+    return query.fail({Code::InvalidAxes,
+                       "`cov` folds one axis, that of the records",
+                       {query.span, typing::describe(query, 0)},
+                       {},
+                       "the other axis holds the variables",
+                       "write `cov[*](x)` with `x : [*, p]`"});
+  }
+  const std::size_t axis = axes->front();
+  const std::size_t other = b.federated() ? *b.record_axis() : axis;
+  if (!(a.dims[axis] == b.dims[other])) {
+    const bool stars = a.federated() && b.federated();
+    return typing::fail_broadcast(query, 0, query.args.size() - 1,
+                                  {stars ? Clash::record_sets : Clash::sizes, {}, 0});
+  }
+  query.attrs.axes = {static_cast<std::int64_t>(axis)};
+  return std::vector<Type>{Type::shared({a.dims[1 - axis].size, b.dims[1 - other].size})};
+}
+
+// The definition is the merge's own: all records at once.
+std::vector<Tensor> cov_meaning(const Monoid& monoid, const Application& a) {
+  FoldedRecords records;
+  records.axes = a.axes;
+  Shape result;
+  for (std::size_t i = 0; i < a.args.size(); ++i) {
+    records.operands.push_back(a.args[i]);
+    records.record_axes.push_back(
+        a.record_axes[i] ? *a.record_axes[i] : static_cast<std::size_t>(a.axes[0]));
+  }
+  for (const std::size_t i : {std::size_t{0}, a.args.size() - 1})
+    result.push_back(a.arg(i).shape[1 - records.record_axes[i]]);
+  MergeState state = zero(monoid, result);
+  monoid.fold(records, state);
+  return {monoid.finish(state)};
 }
 
 // --- folds of the record axis that other folds can express
@@ -195,6 +243,22 @@ Op aggregation(std::string name, RangeRule range, double (*fold)(std::span<const
   return op;
 }
 
+// At most the product of the half widths, times n / (n - 1).
+Interval cov_range(Ranges x, double /*n*/) {
+  const double most = (x.front().hi - x.front().lo) * (x.back().hi - x.back().lo) / 2;
+  return range::outward({-most, most});
+}
+
+Op cov(int arity, const Monoid& monoid, std::string surface, std::string doc) {
+  Op op = aggregation("cov", cov_range, nullptr, &monoid, derivative::cov, std::move(doc));
+  op.surface = std::move(surface);
+  op.rule = "[*, p] -> [p, p]; [*, p], [*, q] -> [p, q]";
+  op.min_args = op.max_args = arity;
+  op.type = cov_type;
+  op.meaning = [&monoid](const Application& a) { return cov_meaning(monoid, a); };
+  return op;
+}
+
 Op quantile() {
   Op op =
       aggregation("quantile", mean_range, nullptr, nullptr, derivative::order_statistic,
@@ -272,6 +336,9 @@ std::vector<Op> aggregation_ops() {
       with_kernel(aggregation("argmax", position_range, fold_argmax, nullptr, nullptr,
                               "the position of the largest element, counted from 1"),
                   Kernel::argmax),
+      cov(1, m::comoments, "cov[*](e)", "the covariances of the columns, with divisor n - 1"),
+      cov(2, m::cross_comoments, "cov[*](a, b)",
+          "the covariances of the columns of a with those of b, with divisor n - 1"),
       aggregation("median", mean_range, fold_median, nullptr, derivative::order_statistic,
                   "the median"),
       quantile(),

@@ -27,6 +27,7 @@ void extreme(Pullback& d);  // min, max
 void mean(Pullback& d);
 void var(Pullback& d);
 void std(Pullback& d);
+void cov(Pullback& d);
 void logsumexp(Pullback& d);
 void norm(Pullback& d);
 void order_statistic(Pullback& d);  // median, quantile, sort: no derivative

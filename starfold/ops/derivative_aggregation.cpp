@@ -83,6 +83,36 @@ void std(Pullback& d) {
   d.give(0, labels, d.with(std::move(p), degrees_of_freedom(d, labels), {}, true));
 }
 
+// With the records of both operands under one label, the adjoint of a column is the other operand's deviations
+// times the adjoint of the result. The means need no adjoint: deviations sum to zero.
+void cov(Pullback& d) {
+  const std::size_t last = d.operands() - 1;
+  const auto record_axis = [&](std::size_t i) {
+    const std::optional<std::size_t> star = d.type(d.x(i)).record_axis();
+    return star ? *star : static_cast<std::size_t>(d.node().attrs.axes[0]);
+  };
+  const Label record = d.algebra().label(d.type(d.x()).dims[record_axis(0)]);
+  const auto records_first = [&](std::size_t i) {
+    const NodeId x = record_axis(i) == 0 ? d.x(i) : d.call("permute", {d.x(i)}, {1, 0});
+    return d.call("-", {x, d.call("mean", {x}, {0})});
+  };
+  Product count;
+  d.algebra().multiply_by_size(count, record);
+  const NodeId degrees = count.factors.empty()
+                             ? d.number(count.number - 1)
+                             : d.call("-", {d.algebra().node(count, {}), d.number(1)});
+  const auto pass = [&](std::size_t to, Label own, std::size_t from, Label other) {
+    if (!d.wants(to)) return;
+    const Product p = d.with(d.adjoint(), records_first(from), {record, other});
+    const Labels labels = record_axis(to) == 0 ? Labels{record, own} : Labels{own, record};
+    d.give(to, labels, d.with(p, degrees, {}, true));
+  };
+  const Label row = d.labels()[0];
+  const Label column = d.labels()[1];
+  pass(0, row, last, column);
+  pass(last, column, 0, row);
+}
+
 void logsumexp(Pullback& d) {
   const NodeId share = d.call("exp", {d.call("-", {d.x(), d.keep(d.y())})});
   const Labels labels = unfolded(d);

@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "starfold/base/error.h"
+#include "starfold/merge/comoments.h"
 #include "starfold/merge/scale.h"
+#include "starfold/runtime/engine_layout.h"
 #include "starfold/runtime/kernels/kernels.h"
 
 namespace starfold::engine {
@@ -303,6 +305,62 @@ class Norm final : public ByBlock {
   }
 };
 
+// Deviations from the means of the block, then all their products at once.
+class Comoments final : public ByBlock {
+ public:
+  using ByBlock::ByBlock;
+  void sample(const double* const* /*columns*/, std::size_t /*count*/, std::size_t /*n*/,
+              std::size_t /*place*/) override {
+    throw Bug("a covariance was given single columns");
+  }
+  void block(std::span<const std::vector<const double*>> operands, std::size_t n) override {
+    const bool one = operands.size() == 1;
+    const Centered rows = center(operands.front(), n, rows_);
+    const Centered columns = one ? rows : center(operands.back(), n, columns_);
+    const double total = static_cast<double>(n);
+    block_[0].data[0] = total;
+    block_[1].data = rows.means;
+    if (!one) block_[2].data = columns.means;
+    std::vector<double>& products = block_.back().data;
+    std::fill(products.begin(), products.end(), 0.0);
+    kernels::products().gram(rows.pointers.data(), rows.pointers.size(), columns.pointers.data(),
+                             columns.pointers.size(), one, products.data(), n);
+    const std::size_t width = columns.pointers.size();
+    for (std::size_t i = 0; i < rows.pointers.size(); ++i) {
+      for (std::size_t j = one ? i : 0; j < width; ++j) {
+        // The drifts take back what the rounding of the means put in.
+        products[i * width + j] -= rows.drifts[i] * columns.drifts[j] / total;
+        if (one) products[j * width + i] = products[i * width + j];
+      }
+    }
+  }
+
+ private:
+  struct Centered {
+    std::vector<double> means;
+    std::vector<double> drifts;  // the sums of the deviations
+    std::vector<const double*> pointers;
+  };
+
+  static Centered center(const std::vector<const double*>& columns, std::size_t n, Buffer& room) {
+    static const kernels::Binary subtract = kernels::binary("-");
+    const std::size_t stride = kernels::padded(n);
+    room.reserve(columns.size() * stride);
+    Centered result;
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      double* to = room.data() + k * stride;
+      result.means.push_back(kernels::folds().sum(columns[k], n) / static_cast<double>(n));
+      subtract.number_right(nullptr, columns[k], result.means.back(), to, n);
+      result.drifts.push_back(kernels::folds().sum(to, n));
+      result.pointers.push_back(to);
+    }
+    return result;
+  }
+
+  Buffer rows_;
+  Buffer columns_;
+};
+
 // What the row itself says, for merges that nobody wrote a kernel for.
 class Definition final : public ByBlock {
  public:
@@ -362,6 +420,8 @@ AccumulatorKind accumulator_kind(const Monoid& monoid) {
       {&monoids::moments, {Takes::samples, make<Moments>}},
       {&monoids::logsumexp, {Takes::samples, make<LogSumExp>}},
       {&monoids::norm, {Takes::samples, make<Norm>}},
+      {&monoids::comoments, {Takes::block, make<Comoments>}},
+      {&monoids::cross_comoments, {Takes::block, make<Comoments>}},
   };
   for (const Row& row : rows) {
     if (row.monoid == &monoid) return row.kind;

@@ -44,7 +44,7 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
   options.watch = control.watch;
   // A federation is never empty: where there is nothing to read, one without records stands in.
   const bool alone = packs.empty();
-  if (alone) packs.push_back({Client{}, {PackedClient{}}});
+  if (alone) packs.push_back({Client{}, {PackedClient{}}, {}});
   RunReport report = run_packs(run.program, std::move(packs), settings, options);
   if (alone) report.clients.clear();
   return report;

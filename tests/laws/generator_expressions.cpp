@@ -240,6 +240,7 @@ std::optional<Written> ExpressionWriter::try_row(Scope& scope, const Op& op, con
       return binary(scope, op, want);
     case Family::aggregation:
       if (name == "records") return records(scope, want);
+      if (name == "cov") return covariance(scope, op, want);
       return name == "quantile" ? quantile(scope, op, want) : aggregation(scope, op, want);
     case Family::permutation:
       return permutation(scope, want);

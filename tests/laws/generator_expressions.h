@@ -92,6 +92,7 @@ class ExpressionWriter {
   Maybe unary(Scope& scope, const Op& op, const Want& want);
   Maybe binary(Scope& scope, const Op& op, const Want& want);
   Maybe aggregation(Scope& scope, const Op& op, const Want& want);
+  Maybe covariance(Scope& scope, const Op& op, const Want& want);
   Maybe quantile(Scope& scope, const Op& op, const Want& want);
   Maybe records(Scope& scope, const Want& want);
   Maybe permutation(Scope& scope, const Want& want);

@@ -138,6 +138,36 @@ std::optional<Written> ExpressionWriter::aggregation(Scope& scope, const Op& op,
                  a->rounds + (star ? 1 : 0));
 }
 
+// Records of one set along the star of both operands, wherever it stands.
+std::optional<Written> ExpressionWriter::covariance(Scope& scope, const Op& op, const Want& want) {
+  const std::vector<std::string> sets = record_sets(scope);
+  const bool one = op.max_args == 1;
+  if (want.type.federated() || want.type.rank() != 2 || !want.folds || want.exact || sets.empty() ||
+      options_.base || (one && !(want.type.dims[0] == want.type.dims[1])))
+    return std::nullopt;
+  const Dim star = Dim::record(random_.pick(sets));
+  std::string text;
+  std::string axes;
+  Facts facts{-20, 20, 0, -1};
+  int rounds = 0;
+  for (std::size_t i = 0; i < (one ? 1U : 2U); ++i) {
+    const Type of = with_axis(Type{{want.type.dims[i]}}, random_.chance(50) ? 0 : 1, star);
+    Want inner = want.with(of);
+    inner.folds = want.folds && !options_.one_round;
+    Maybe a = write(scope, inner);
+    if (!a) return std::nullopt;
+    a = fit(*a, {-20, 20});
+    if (!a) return std::nullopt;
+    if (i == 0) axes = axis_list(of, {static_cast<std::int64_t>(*of.record_axis())});
+    text += (i == 0 ? "" : ", ") + a->text;
+    facts.error = std::max(facts.error, a->facts.error);
+    rounds = std::max(rounds, a->rounds);
+  }
+  Facts result = aggregation_facts("var", facts, 1, true);
+  result.lo = -result.hi;
+  return applied(op.name + axes, text, want.type, result, rounds + 1);
+}
+
 std::optional<Written> ExpressionWriter::quantile(Scope& scope, const Op& op, const Want& want) {
   Type of = want.type;
   Written q = number(random_.pick(std::vector<double>{0, 0.25, 0.5, 0.8, 1}));

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "starfold/compile/compile.h"
+#include "starfold/merge/comoments.h"
 #include "starfold/plan/plan.h"
 #include "starfold/runtime/engine.h"
 #include "tests/laws/law.h"
@@ -16,10 +17,13 @@
 namespace starfold::laws {
 namespace {
 
-// A fold whose merge is this monoid.
+// A fold of x whose merge is this monoid.
 std::string fold_of(const Monoid& monoid) {
-  if (&monoid == &monoids::count) return "records";
-  return (&monoid == &monoids::moments ? "var" : std::string(monoid.name)) + "[*]";
+  if (&monoid == &monoids::count) return "records(x)";
+  if (&monoid == &monoids::moments) return "var[*](x)";
+  if (&monoid == &monoids::comoments) return "cov[*](x)";
+  if (&monoid == &monoids::cross_comoments) return "cov[*](x, x)";
+  return std::string(monoid.name) + "[*](x)";
 }
 
 // States as clients make them: the encoded folds of a few random records.
@@ -27,7 +31,7 @@ class States {
  public:
   explicit States(const Monoid& monoid) : monoid_(monoid) {
     Compilation compilation =
-        compile("law.fold", "input x : [*, 2]\noutput y = " + fold_of(monoid) + "(x)\n");
+        compile("law.fold", "input x : [*, 2]\noutput y = " + fold_of(monoid) + "\n");
     plan_ = std::make_shared<const Plan>(make_plan(compilation.program));
     for (const Dim& dim :
          plan_->program.graph[rounds_of(*plan_).at(0)->merges.at(0).fold].type().dims)
