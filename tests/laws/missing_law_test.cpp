@@ -75,7 +75,7 @@ Verdict missing_is_dropped(const Case& c) {
     LoadOptions options;
     options.missing = Missing::drop;
     std::int64_t room = 1 << 20;
-    loaded.federation.clients[i] = load_client(p, source, {}, options, room);
+    loaded.federation.clients[i] = load_client(p, source, {}, options, room).client;
     for (const InputSpec& input : c.program.inputs) {
       if (!input.type.federated()) continue;
       const Tensor& want = by_hand.federation.clients[i].arrays.at(input.name);
