@@ -204,6 +204,16 @@ std::string stays(const Plan& plan, const SourceMap& sources) {
                {{"Name"}, {"Type"}, {"In words"}, {"What it is"}, {"Line", true}}, rows);
 }
 
+// A study knows who its clients are and how large things will be.
+PictureFacts facts_of(const StudyFacts* study) {
+  PictureFacts facts;
+  if (study == nullptr) return facts;
+  for (const StudyFacts::Client& client : study->clients)
+    facts.clients.push_back({client.name, std::nullopt});
+  facts.sizes = study->sizes;
+  return facts;
+}
+
 }  // namespace
 
 std::string explain_html(const Plan& given, const SourceMap& sources, const std::string& title,
@@ -217,7 +227,7 @@ std::string explain_html(const Plan& given, const SourceMap& sources, const std:
   document.sections.push_back({"short", "In short", in_short(plan, places)});
   if (study != nullptr)
     document.sections.push_back({"study", "This study", study_section(plan, *study)});
-  document.sections.push_back({"rounds", "How it runs", rounds_picture(plan)});
+  document.sections.push_back({"rounds", "How it runs", rounds_picture(plan, facts_of(study))});
   document.sections.push_back({"leaves", "What leaves each client", leaves(plan, sources, places)});
   document.sections.push_back({"stays", "What stays", stays(plan, sources)});
   document.sections.push_back({"program", "The program",
