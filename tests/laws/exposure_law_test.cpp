@@ -99,7 +99,7 @@ Verdict same_merge(const json& announced, const SentRound& sent, std::size_t i, 
       words = state.at(0);
       continue;
     }
-    starfold::merge(merge.monoid, *real, state);
+    merge.monoid->merge(*real, state);
     for (std::size_t k = 0; k < words->data.size(); ++k) {
       const std::optional<double> together =
           by_words(announced["merge"], words->data[k], state[0].data[k]);

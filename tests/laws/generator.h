@@ -17,18 +17,18 @@ namespace starfold::laws {
 
 struct GeneratorOptions {
   const Signature* signature = &standard_signature();
-  bool base = false;         // the paper's base signature only
-  bool core = false;         // the paper's families only, typed as widely as the language does
-  bool special = false;      // data with nan, infinities and zeros; operations exact on them
-  bool wide = false;         // magnitudes from 1e-200 to 1e200; operations that choose among operands
+  bool base = false;     // the paper's base signature only
+  bool core = false;     // the paper's families only, typed as widely as the language does
+  bool special = false;  // data with nan, infinities and zeros; operations exact on them
+  bool wide = false;     // magnitudes from 1e-200 to 1e200; operations that choose among operands
   bool derivatives = false;  // of outputs, with respect to shared inputs
   bool loops = true;         // states, loops, traces
   bool nested = false;       // loops in loops are common
   bool functions = true;     // functions and a module
   bool one_round = false;    // per-record expressions depend on no fold
-  int statements = 6;      // at most about so many
-  int depth = 4;           // of expressions, at most
-  int first_name = 1;      // names are numbered from here
+  int statements = 6;        // at most about so many
+  int depth = 4;             // of expressions, at most
+  int first_name = 1;        // names are numbered from here
 };
 
 // What an input's array should hold.
