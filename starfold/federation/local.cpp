@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "starfold/base/error.h"
+#include "starfold/base/parallel.h"
 
 namespace starfold {
 namespace {
@@ -13,19 +13,6 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Runs body(i) for i in [0, count) on a few threads; the order of calls is not fixed, so each must
-// touch only what belongs to i.
-void parallel_for(std::size_t count, int threads, const std::function<void(std::size_t)>& body) {
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) body(i);
-  };
-  std::vector<std::jthread> helpers;
-  const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(threads), count);
-  for (std::size_t i = 1; i < wanted; ++i) helpers.emplace_back(work);
-  work();
 }
 
 // What was exchanged with one pack, or would have been with each client in it.
@@ -85,9 +72,7 @@ class LocalRun {
       : program_(program),
         packs_(std::move(packs)),
         options_(options),
-        threads_(options.threads > 0
-                     ? options.threads
-                     : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
+        threads_(options.threads > 0 ? options.threads : static_cast<int>(hardware_threads())),
         coordinator_(program, settings, names_of(packs_), options.optimize, options.stop),
         cache_(*options.signature),
         traffic_(packs_.size()) {
@@ -131,7 +116,8 @@ class LocalRun {
     if (!greeting) ++report_.round_runs[static_cast<std::size_t>(round->number)];
     std::vector<Bytes> answers(nodes_.size());
     // While nodes start they share the compilation of the program, one after the other.
-    parallel_for(nodes_.size(), greeting ? 1 : threads_, [&](std::size_t i) {
+    const auto threads = static_cast<std::size_t>(greeting ? 1 : threads_);
+    in_parallel(nodes_.size(), threads, [&](std::size_t i) {
       answers[i] = nodes_[i].handle(request);
       if (greeting && packs_[i].clients.size() == 1) nodes_[i].release_arrays();
     });

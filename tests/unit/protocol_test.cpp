@@ -27,7 +27,7 @@ std::string refusal(const std::function<void()>& action) {
 }
 
 std::shared_ptr<const CompiledProgram> program_of(
-    const std::string& text, const Signature& signature = Signature::standard()) {
+    const std::string& text, const Signature& signature = standard_signature()) {
   ProgramOptions options;
   options.signature = &signature;
   auto program = compile_program({"test.fold", text, {}}, options);
@@ -278,7 +278,7 @@ TEST(Protocol, WhatFailsOnRecordsIsForTheOwner) {
 
 // A client-local primitive that fails in a way of its own.
 Signature failing(std::function<void()> failure) {
-  Signature signature = Signature::standard();
+  Signature signature = standard_signature();
   Signature::ClientLocal primitive;
   primitive.name = "fragile";
   primitive.cell_shape = [](std::span<const std::vector<Size>> cells) {
