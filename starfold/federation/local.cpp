@@ -72,9 +72,7 @@ class LocalRun {
       : program_(program),
         packs_(std::move(packs)),
         options_(options),
-        threads_(options.threads > 0
-                     ? options.threads
-                     : static_cast<int>(hardware_threads())),
+        threads_(options.threads > 0 ? options.threads : static_cast<int>(hardware_threads())),
         coordinator_(program, settings, names_of(packs_), options.optimize, options.stop),
         cache_(*options.signature),
         traffic_(packs_.size()) {
@@ -118,7 +116,8 @@ class LocalRun {
     if (!greeting) ++report_.round_runs[static_cast<std::size_t>(round->number)];
     std::vector<Bytes> answers(nodes_.size());
     // While nodes start they share the compilation of the program, one after the other.
-    in_parallel(nodes_.size(), greeting ? 1 : static_cast<std::size_t>(threads_), [&](std::size_t i) {
+    const auto threads = static_cast<std::size_t>(greeting ? 1 : threads_);
+    in_parallel(nodes_.size(), threads, [&](std::size_t i) {
       answers[i] = nodes_[i].handle(request);
       if (greeting && packs_[i].clients.size() == 1) nodes_[i].release_arrays();
     });
