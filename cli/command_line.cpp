@@ -35,8 +35,8 @@ void Command::option(const char* name, int& value, int least, int most, const ch
   app_.add_option(name, value, help)->check(CLI::Range(least, most));
 }
 
-void Command::choice(const char* name, std::string& value,
-                     const std::vector<std::string>& values, const char* help) {
+void Command::choice(const char* name, std::string& value, const std::vector<std::string>& values,
+                     const char* help) {
   app_.add_option(name, value, help)->check(CLI::IsMember(values));
 }
 

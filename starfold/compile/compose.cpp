@@ -200,8 +200,8 @@ class Composition {
   }
 
   // The argument for an input: a value that is there, or a new input of the whole.
-  std::string argument(const Piece& part, const ast::Input& input, bool after, const Renaming& sizes,
-                       std::string& before) {
+  std::string argument(const Piece& part, const ast::Input& input, bool after,
+                       const Renaming& sizes, std::string& before) {
     const std::string& name = input.name.text;
     if (const Value* value = given(name, after)) {
       const bool is_input = !after || values_.count(name) == 0;

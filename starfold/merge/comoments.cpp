@@ -69,8 +69,8 @@ void merge(MergeState& into, const MergeState& from) {
   const std::size_t columns = into[of_columns].data.size();
   for (std::size_t i = 0; i < into[1].data.size(); ++i) {
     for (std::size_t j = 0; j < columns; ++j) {
-      into.back().data[i * columns + j] += from.back().data[i * columns + j] +
-                                           delta(1, i) * delta(of_columns, j) * weight;
+      into.back().data[i * columns + j] +=
+          from.back().data[i * columns + j] + delta(1, i) * delta(of_columns, j) * weight;
     }
   }
   for (std::size_t part = 1; part <= of_columns; ++part) {

@@ -5,7 +5,8 @@
 
 namespace starfold::monoids {
 
-extern const Monoid comoments;        // of the columns of one value with each other: count, means, products
+extern const Monoid
+    comoments;  // of the columns of one value with each other: count, means, products
 extern const Monoid cross_comoments;  // of two values: count, means of both, products
 
 }  // namespace starfold::monoids

@@ -330,9 +330,9 @@ const Monoid sum = sum_row(), prod = prod_row(), min = min_row(), max = max_row(
 
 std::span<const Monoid* const> all_monoids() {
   using namespace monoids;
-  static constexpr const Monoid* rows[] = {&sum, &prod, &min,     &max,       &count,
-                                           &any, &all,  &moments, &logsumexp, &norm,
-                                           &comoments, &cross_comoments};
+  static constexpr const Monoid* rows[] = {&sum,       &prod, &min,       &max,
+                                           &count,     &any,  &all,       &moments,
+                                           &logsumexp, &norm, &comoments, &cross_comoments};
   return rows;
 }
 

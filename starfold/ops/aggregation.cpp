@@ -137,8 +137,8 @@ std::vector<Tensor> cov_meaning(const Monoid& monoid, const Application& a) {
   Shape result;
   for (std::size_t i = 0; i < a.args.size(); ++i) {
     records.operands.push_back(a.args[i]);
-    records.record_axes.push_back(
-        a.record_axes[i] ? *a.record_axes[i] : static_cast<std::size_t>(a.axes[0]));
+    records.record_axes.push_back(a.record_axes[i] ? *a.record_axes[i]
+                                                   : static_cast<std::size_t>(a.axes[0]));
   }
   for (const std::size_t i : {std::size_t{0}, a.args.size() - 1})
     result.push_back(a.arg(i).shape[1 - records.record_axes[i]]);

@@ -51,8 +51,7 @@ StudyData load_clients(const Study& study, const ir::Program& program) {
 }  // namespace
 
 int threads_of(const Study& study) {
-  return study.threads > 0 ? study.threads
-                           : static_cast<int>(hardware_threads());
+  return study.threads > 0 ? study.threads : static_cast<int>(hardware_threads());
 }
 
 StudyData load_study(const Study& study, const ir::Program& program, const Settings& settings) {

@@ -120,7 +120,8 @@ Study make_study(const StudyOptions& options) {
     auto [name, value] = name_and_value(text, "--set", "ridge=0.1");
     const bool file = value[0] == '@';
     if (file) study.value_files.push_back(value.substr(1));
-    Tensor tensor = file ? read_npy(value.substr(1), plan_memory(0).records) : setting_value(name, value);
+    Tensor tensor =
+        file ? read_npy(value.substr(1), plan_memory(0).records) : setting_value(name, value);
     return std::pair(std::move(name), std::move(tensor));
   });
   if (!options.missing.empty()) study.missing = parse_missing(options.missing);

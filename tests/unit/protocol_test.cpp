@@ -8,10 +8,10 @@
 #include <new>
 #include <set>
 
-#include "starfold/ops/standard.h"
 #include "starfold/federation/coordinator.h"
 #include "starfold/federation/local.h"
 #include "starfold/federation/node.h"
+#include "starfold/ops/standard.h"
 
 namespace starfold {
 namespace {
