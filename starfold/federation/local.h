@@ -35,8 +35,8 @@ struct ClientReport {
   std::int64_t records = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
-  std::int64_t dropped = 0;       // records left out for a missing value; known to who loads them
   std::int64_t numbers_sent = 0;  // about its records: the entries of its states in all rounds
+  std::int64_t dropped = 0;       // records left out for a missing value; known to who loads them
 };
 
 // Where the time of a run went, in seconds.

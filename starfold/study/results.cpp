@@ -76,6 +76,7 @@ nlohmann::json clients_json(const StudyRun& run) {
   nlohmann::json clients = nlohmann::json::array();
   for (const ClientReport& client : run.report.clients) {
     nlohmann::json json = client_json(client);
+    json["numbers_sent"] = client.numbers_sent;
     if (!run.report.client_details) {
       json.erase("records");
     } else if (clients.size() < run.study.clients.size()) {

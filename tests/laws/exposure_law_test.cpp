@@ -10,6 +10,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/page/pages.h"
+#include "starfold/plan/disclosure.h"
 #include "starfold/plan/explain.h"
 #include "tests/laws/announced.h"
 #include "tests/laws/law.h"
@@ -18,6 +19,14 @@ namespace starfold::laws {
 namespace {
 
 using nlohmann::json;
+
+// What the text says of a merge whose key "shows" is this.
+std::string_view shown_words(const std::string& shows) {
+  for (const Shows each : {Shows::total, Shows::terms, Shows::group, Shows::single}) {
+    if (to_string(each) == shows) return plain_shows(each);
+  }
+  throw std::logic_error("no kind of disclosure is called " + shows);
+}
 
 // A round as it ran: what the server sent, and what each client sent for each merge.
 struct SentRound {
@@ -165,9 +174,10 @@ Verdict text_says(const std::string& text, const json& rounds, const SentMessage
     if (said[r].title != title) return fmt::format("round {} is said to run{}", r, said[r].title);
     std::vector<std::string> leaves;
     for (const json& merge : rounds[r]["merges"]) {
-      leaves.push_back(words_of(fmt::format(
-          "{} {} merge {} line {}", merge["expr"].get<std::string>(), shape_text(merge["shape"]),
-          merge["merge"].get<std::string>(), merge["line"].get<int>())));
+      leaves.push_back(words_of(
+          fmt::format("{} {} merge {} line {} {}", merge["expr"].get<std::string>(),
+                      shape_text(merge["shape"]), merge["merge"].get<std::string>(),
+                      merge["line"].get<int>(), shown_words(merge["shows"].get<std::string>()))));
     }
     std::vector<std::string> is_sent;
     for (const json& value : rounds[r]["receives"]) {

@@ -201,7 +201,7 @@ struct Walk {
             return "a fold is done in a loop that does not change it: " +
                    ir::print_expr(p, merge.fold);
         }
-        for (const NodeId id : round->kept) {
+        for (const NodeId id : round->steady) {
           if (regions.of_node(id) == region)
             return "what changes in a loop is kept: " + ir::print_expr(p, id);
         }
