@@ -95,6 +95,7 @@ class Checker {
   void load_functions(Module& module);
   void load_function(Module& module, const ast::Fn& fn);
   void load_import(Module& module, const ast::Import& import);
+  Function* callee_of(Module& module, const ast::Expr& call) const;
   void find_recursion(Module& module);
   void check_definitions(Module& module);
   void check_definition(Module& module, Function& function);

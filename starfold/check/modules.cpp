@@ -147,6 +147,13 @@ void Checker::load_import(Module& module, const ast::Import& import) {
   module.imports.emplace(name, raw);
 }
 
+// A function of a module may have the name of an operation: without the module's name, that is the operation.
+Function* Checker::callee_of(Module& module, const ast::Expr& call) const {
+  const auto callee = module.functions.find(call.text);
+  const bool operation = module.library && options_.signature->find(call.text) != nullptr;
+  return callee == module.functions.end() || operation ? nullptr : &callee->second;
+}
+
 void Checker::find_recursion(Module& module) {
   // Depth-first over the call graph; modules cannot call back into their importers.
   std::map<const Function*, int> color;  // 0 new, 1 on the path, 2 done
@@ -170,10 +177,8 @@ void Checker::find_recursion(Module& module) {
         continue;
       }
       const ast::Expr* call = step.calls[step.next++];
-      const auto callee = module.functions.find(call->text);
-      const bool operation = module.library && options_.signature->find(call->text) != nullptr;
-      if (callee == module.functions.end() || operation) continue;
-      Function* called = &callee->second;
+      Function* called = callee_of(module, *call);
+      if (called == nullptr) continue;
       if (color[called] == 0) {
         path.push_back(begin(called));
         continue;
@@ -215,8 +220,7 @@ void Checker::check_definitions(Module& module) {
     pending.emplace_back(function, true);
     if (function->broken) continue;
     for (const ast::Expr* call : calls_in(*function->fn)) {
-      const auto callee = module.functions.find(call->text);
-      if (callee != module.functions.end()) pending.emplace_back(&callee->second, false);
+      if (Function* callee = callee_of(module, *call)) pending.emplace_back(callee, false);
     }
   }
 }
