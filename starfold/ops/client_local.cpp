@@ -37,12 +37,10 @@ Interval zero_range(Ranges, double) { return {0, 0}; }
 Interval one_range(Ranges, double) { return {1, 1}; }
 Interval log_softmax_range(Ranges, double) { return {-std::numeric_limits<double>::infinity(), 0}; }
 Interval where_range(Ranges x, double) { return range::hull(x[1], x[2]); }
-// Whatever is clipped, it ends up between the ends.
+// min(max(e, lo), hi), which rises in all three.
 Interval clip_range(Ranges x, double) {
-  const auto within = [&](double value) {
-    return std::clamp(value, x[1].lo, std::max(x[1].lo, x[2].hi));
-  };
-  return {within(x[0].lo), within(x[0].hi)};
+  return {std::min(std::max(x[0].lo, x[1].lo), x[2].lo),
+          std::min(std::max(x[0].hi, x[1].hi), x[2].hi)};
 }
 Interval clip_norm_range(Ranges x, double) {
   const double most = std::min(x[0].size(), std::max(x[1].hi, 0.0));
