@@ -158,7 +158,7 @@ void add_run(CommandLine& line) {
   command.flag("--client-details", arguments->client_details,
                "with --out: also how many records each client has, and in which file");
   command.option("--memory", arguments->memory,
-                 "512MB: how much of the records to keep in memory; larger tables are read "
+                 "512MB: how much the run may take; tables that do not fit are read "
                  "again in every round");
   command.option("--threads", arguments->threads, 1, 1024,
                  "how many threads to use (default: all)");

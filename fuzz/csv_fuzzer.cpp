@@ -3,12 +3,12 @@
 #include <cstdlib>
 #include <optional>
 
-#include "fuzz/pieces.h"
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/csv_reader.h"
 #include "starfold/data/text_table.h"
 #include "starfold/data/text_values.h"
+#include "tests/support/pieces.h"
 
 namespace {
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <set>
 
-#include "fuzz/pieces.h"
 #include "starfold/base/error.h"
 #include "starfold/data/json_reader.h"
 #include "starfold/data/text_table.h"
+#include "tests/support/pieces.h"
 
 namespace {
 

@@ -107,8 +107,9 @@ TextFile text_file(const DataFile& file, Packing packing) {
 
 TextInput::TextInput(const TextFile& file)
     : path_(file.path), longest_record_(file.longest_record), bytes_(file.open()) {
-  more();
   constexpr std::string_view byte_order_mark("\xEF\xBB\xBF", 3);
+  while (valid_ < byte_order_mark.size() && more()) {
+  }
   const std::string_view begin(text_.get(), valid_);
   if (begin.starts_with(byte_order_mark)) at_ = byte_order_mark.size();
 }

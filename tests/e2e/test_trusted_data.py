@@ -50,7 +50,7 @@ def study(starfold, tmp_path):
 
     def run(query, *options, data=None, cwd="/", folder=tmp_path):
         given = f'data = "{data}"\n' if data else ""
-        (folder / "study.toml").write_text(f"program = '{tmp_path}/sum.fold'\n[[client]]\nname = \"a\"\n{given}query = '''{query}'''\n")
+        (folder / "study.toml").write_text(f"program = '{tmp_path}/sum.fold'\n[[client]]\nname = \"a\"\n{given}query = {json.dumps(query)}\n")
         done = starfold("run", folder / "study.toml", "--json", *options, cwd=cwd)
         assert done.code in (0, 3), (done.code, done.err)
         assert SECRET not in done.err + done.out, done.err
@@ -335,7 +335,8 @@ def test_archives(sum_of, tmp_path):
         message = sum_of(archive([("n" * length, npy([1.0])), ("z.npy", npy([1.0]))]))
         assert isinstance(message, str) and "nnn" not in message and len(message) < 500
     assert "longer" in sum_of(archive([("y.npy", npy([1.0]) + b"x")]))
-    assert "same name" in sum_of(archive([("y.npy", npy([1.0])), ("y.npy", npy([2.0]))]))
+    with pytest.warns(UserWarning, match="Duplicate"):
+        assert "same name" in sum_of(archive([("y.npy", npy([1.0])), ("y.npy", npy([2.0]))]))
     assert "\\x1b" not in sum_of(archive([("a\x1b[31mb.npy", npy([1.0]))]))
     # What would inflate to much more than there is room for is not begun.
     bomb = npy(np.zeros(1))[:128].replace(b"(1,)", b"(300000000,)"[:4]) + bytes(300_000_000)
