@@ -313,7 +313,7 @@ def test_run_json_says_what_ran(starfold, tmp_path):
     assert run["records"] == {"used": 4, "dropped": 2}
     assert run["clients"][0]["data"] == {"file": "a.csv", "bytes": (folder / "a.csv").stat().st_size}
     assert list(run["clients"][1]["data"]) == ["query_sha256"]
-    assert run["rounds"] == 1 and set(run["times"]) == {"compile", "load", "clients", "server"} and min(run["times"].values()) >= 0
+    assert run["packed_clients"] == 0 and run["rounds"] == 1 and set(run["times"]) == {"compile", "load", "clients", "server"} and min(run["times"].values()) >= 0
     # No place on this machine, and nothing of a record.
     assert "private" not in text and "7319" not in text and str(tmp_path) not in text
 
