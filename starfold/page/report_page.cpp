@@ -70,10 +70,11 @@ std::string lead(const RunReport& report, const Plan& plan) {
 std::string outnumbered(const RunReport& report) {
   std::vector<std::string> names;
   for (const ClientReport& client : report.clients) {
-    if (client.records > 0 && client.numbers_sent >= client.records)
-      names.push_back(fmt::format("{} ({} from {})", escape(client.name),
-                                  grouped(client.numbers_sent),
-                                  plural(client.records, "record", "records")));
+    if (client.records == 0 || client.numbers_sent < client.records) continue;
+    names.push_back(escape(client.name));
+    if (report.client_details)
+      names.back() += fmt::format(" ({} from {})", grouped(client.numbers_sent),
+                                  plural(client.records, "record", "records"));
   }
   if (names.empty()) return "";
   return fmt::format(

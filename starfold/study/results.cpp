@@ -136,6 +136,7 @@ std::string record_file(const StudyRun& run, const std::map<std::string, std::st
                          {"iterations", report.results.iterations},
                          {"rounds", report.rounds},
                          {"clients", clients_json(run)},
+                         {"packed_clients", report.packed},
                          {"records", records_json(report)},
                          {"seconds", report.seconds}};
   if (!run.study.file.empty()) json["study"] = shown_path(run.study.file);

@@ -22,9 +22,10 @@ def installed(tmp_path_factory):
 
 
 @pytest.fixture
-def files(tmp_path):
+def files(tmp_path, duckdb):
     (tmp_path / "sum.fold").write_text(PROGRAM)
     (tmp_path / "t.csv").write_text("x\n1\n2\n4\n")
+    duckdb(f"copy (select unnest([1, 2, 4]) as x) to '{tmp_path}/t.parquet'")
     np.save(tmp_path / "t.npy", np.array([1.0, 2, 4]))
     return tmp_path
 
@@ -40,7 +41,7 @@ def run(command, *words, cwd):
 
 def test_installed_tree(installed, files):
     command = installed / "bin/starfold"
-    code, out, loaded, errors = run(command, "run", "sum.fold", "--client", "a=t.csv", cwd=files)
+    code, out, loaded, errors = run(command, "run", "sum.fold", "--client", "a=t.parquet", cwd=files)
     assert code == 0 and "s  7" in out, errors
     assert {os.path.realpath(path) for path in loaded if "duckdb" in path} == {str(installed / "lib/starfold/libduckdb.so")}
     assert run(command, "lib", cwd=files)[0] == 0
@@ -64,13 +65,14 @@ def test_installed_tree_reads_sqlite(installed, files):
 def test_without_the_library(installed, files):
     (files / "bin").mkdir()
     shutil.copy(installed / "bin/starfold", files / "bin/starfold")
-    code, out, _, errors = run(files / "bin/starfold", "run", "sum.fold", "--client", "a=t.csv", cwd=files)
+    code, out, _, errors = run(files / "bin/starfold", "run", "sum.fold", "--client", "a=t.parquet", cwd=files)
     assert code == 3 and out == "" and "libduckdb.so" in errors
     assert run(files / "bin/starfold", "run", "sum.fold", "--client", "a=t.npy", cwd=files)[0] == 0
+    assert run(files / "bin/starfold", "run", "sum.fold", "--client", "a=t.csv", cwd=files)[0] == 0  # read without it
 
 
 def test_duckdb_is_loaded_only_for_tables(files):
-    for words in (["check", "sum.fold"], ["run", "sum.fold", "--client", "a=t.npy"], ["lib"], ["explain", "sum.fold"]):
+    for words in (["check", "sum.fold"], ["run", "sum.fold", "--client", "a=t.npy"], ["run", "sum.fold", "--client", "a=t.csv"], ["lib"], ["explain", "sum.fold"]):
         code, _, loaded, errors = run(COMMAND, *words, cwd=files)
         assert code == 0 and not any("duckdb" in path for path in loaded), (words, errors)
-    assert any("duckdb" in path for path in run(COMMAND, "run", "sum.fold", "--client", "a=t.csv", cwd=files)[2])
+    assert any("duckdb" in path for path in run(COMMAND, "run", "sum.fold", "--client", "a=t.parquet", cwd=files)[2])

@@ -353,7 +353,7 @@ def test_report_of_a_regression(table_report, tmp_path):
     for (x1, _, x2, _), a, b in zip(drawn, low, high):
         assert abs(origin + slope * a - x1) < 0.5 and abs(origin + slope * b - x2) < 0.5
     assert page.locator("[data-trace=deviance] svg path.curve").count() == 1
-    assert "reading data" in page.locator("#rounds").inner_text()
+    assert "Time: compiling " in page.locator("#rounds").inner_text()
     check_all_looks(page)
 
 

@@ -171,7 +171,7 @@ def test_counts_of_clients_are_told_only_when_asked(run, starfold, tmp_path):
         report = (tmp_path / "out/report.html").read_text()
         assert ("7\u202f319" in report) == details and "8\u202f319" in report and "hidden-name" not in report
         assert [set(client) for client in record["clients"]] == [
-            {"name", "bytes_sent", "bytes_received"} | ({"records", "dropped", "data"} if details else set())] * 2
+            {"name", "bytes_sent", "bytes_received", "numbers_sent"} | ({"records", "dropped", "data"} if details else set())] * 2
         assert ("hidden-name" in json.dumps(record)) == details
 
 

@@ -188,7 +188,7 @@ def test_too_little_memory_is_told(program, tmp_path):
 
 
 def test_too_few_threads_are_told(plain_user):
-    """A user who may start none, and asks for four."""
+    """A user who may start none, and asks for four: what is there is used, or the want is named."""
     folder, _ = plain_user
     (folder / "p.fold").write_text(MEAN)
     np.save(folder / "x.npy", np.ones((200_000, 5)))
@@ -200,7 +200,7 @@ def test_too_few_threads_are_told(plain_user):
             return limited(["run", "p.fold", *clients, "--threads", threads], folder, **other,
                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
         done = run("4")
-        assert done.returncode == 3 and "threads" in done.stderr, (clients, done.stdout, done.stderr)
+        assert done.returncode == 0 or (done.returncode == 3 and "threads" in done.stderr), (clients, done.stdout, done.stderr)
         assert "internal error" not in done.stderr and "mistake in Starfold" not in done.stderr
         assert run("1").returncode == 0
 
@@ -313,7 +313,7 @@ def test_run_json_says_what_ran(starfold, tmp_path):
     assert run["records"] == {"used": 4, "dropped": 2}
     assert run["clients"][0]["data"] == {"file": "a.csv", "bytes": (folder / "a.csv").stat().st_size}
     assert list(run["clients"][1]["data"]) == ["query_sha256"]
-    assert run["rounds"] == 1 and set(run["times"]) == {"compile", "load", "clients", "server"} and min(run["times"].values()) >= 0
+    assert run["packed_clients"] == 0 and run["rounds"] == 1 and set(run["times"]) == {"compile", "load", "clients", "server"} and min(run["times"].values()) >= 0
     # No place on this machine, and nothing of a record.
     assert "private" not in text and "7319" not in text and str(tmp_path) not in text
 

@@ -278,6 +278,7 @@ def test_explain_of_a_study_is_a_page(described, tmp_path):
     assert described("explain", "--html", tmp_path / "page.html").code == 0
     page = (tmp_path / "page.html").read_text()
     section = page.split('<section id="study">')[1].split("</section>")[0]
+    assert "oslo" in page.split('<section id="rounds">')[1].split("</section>")[0]  # its clients are drawn
     for word in ("oslo.csv", "bergen", "select * from data where age &gt; 1", "sex=m", "age", "left out", "3 numbers", "7 numbers"):
         assert word in section, (word, section)
     assert str(tmp_path) not in page
@@ -402,8 +403,8 @@ def test_init_with_marks_for_missing_numbers(starfold, tmp_path, marks):
 
 def test_init_leaves_out_what_only_names_records(starfold, tmp_path):
     (tmp_path / "p.fold").write_text("input x : [*, p]\noutput s = sum[*](x)\n")
-    columns = {"id": lambda i: i * 3 % 40, "row": lambda i: 7, "Unnamed: 0": lambda i: i, "index": lambda i: i // 2, "visit_id": lambda i: i // 3,
-               "caseID": lambda i: i % 5, "serial": lambda i: 100 + (i * 7) % 97, "counter": lambda i: i + 1, "": lambda i: i,
+    columns = {"": lambda i: i, "id": lambda i: i * 3 % 40, "row": lambda i: 7, "Unnamed: 0": lambda i: i, "index": lambda i: i // 2, "visit_id": lambda i: i // 3,
+               "caseID": lambda i: i % 5, "serial": lambda i: 100 + (i * 7) % 97, "counter": lambda i: i + 1,
                "paid": lambda i: i % 7, "humid": lambda i: i % 3, "age": lambda i: 20 + i % 31, "score": lambda i: i + 0.5, "day": lambda i: i // 2}
     header = ",".join(columns) + "\n"
     for name in ("a", "b"):
