@@ -156,6 +156,8 @@ std::string_view invalid_logsumexp(const MergeState& state) {
   for (std::size_t i = 0; i < state[0].data.size(); ++i) {
     if (state[0].data[i] == -inf && state[1].data[i] != 0)
       return "it holds exponentials of no numbers";
+    if (std::isnan(state[0].data[i]) && !std::isnan(state[1].data[i]))
+      return "it holds exponentials relative to nan";
   }
   return {};
 }
