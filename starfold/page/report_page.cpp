@@ -58,7 +58,7 @@ std::string lead(const RunReport& report, const Plan& plan) {
            "The program was evaluated on the pooled records, for comparison: nothing was sent and "
            "merged.</p>\n";
   if (plan.rounds == 0) return text + "Nothing was sent: the program folds no records.</p>\n";
-  text += fmt::format("{} in {}. {} <a href=\"#shows\">Which</a></p>\n",
+  text += fmt::format("{} in {}. {} <a href=\"#shows\">Each value</a></p>\n",
                       report.packed > 0 ? "Summaries were merged" : "They sent summaries",
                       plural(report.rounds, "round", "rounds"), shows_in_short(plan));
   return text + (report.packed > 0
