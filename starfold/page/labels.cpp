@@ -103,10 +103,17 @@ class Names {
     if (name == "[:]") return {sliced(first, node.attrs.slices)};
     if (name == "concat") return {joined(node)};
     if (name == "records") return {{}};
+    if (name == "cov") return {{variables(node, 0), variables(node, node.args.size() - 1)}};
     if (node.op->family == Family::aggregation) return {without(first, node.attrs.axes)};
     if (node.op->family == Family::permutation) return {permuted(first, node.attrs.axes)};
     if (node.op->family == Family::matmul) return {product(node)};
     return broadcasts(node) ? All{aligned(node)} : by_size(node);
+  }
+
+  // The axis of a covariance's operand that is not folded.
+  Axis variables(const ir::Node& cov, std::size_t operand) const {
+    const std::optional<std::size_t> star = program_.graph[cov.args[operand]].type().record_axis();
+    return of(cov.args[operand])[1 - (star ? *star : static_cast<std::size_t>(cov.attrs.axes[0]))];
   }
 
   static Axes sorted(Axes axes) {

@@ -15,9 +15,9 @@
 #include "starfold/data/npy.h"
 #include "starfold/data/query.h"
 #include "starfold/data/shown_names.h"
-#include "starfold/study/study.h"
 #include "starfold/data/text_values.h"
 #include "starfold/data/toml_depth.h"
+#include "starfold/study/study.h"
 #include "tests/support/pieces.h"
 
 namespace starfold {
