@@ -103,6 +103,8 @@ Verdict same_merge(const json& announced, const SentRound& sent, std::size_t i, 
     const bool found = std::any_of(state.begin(), state.end(),
                                    [&](const Tensor& part) { return part.shape == shape; });
     if (!found) return "nothing of the announced shape is sent";
+    if (polynomial(announced["numbers"].get<std::string>(), sizes) != numbers_in(state))
+      return fmt::format("{} numbers are sent", numbers_in(state));
     if (!real) {
       real = state;
       words = state.at(0);
@@ -163,7 +165,8 @@ std::string words_of(const std::string& text) {
 }
 
 // The text of `check` has a row for everything in its JSON, and the numbers that are sent.
-Verdict text_says(const std::string& text, const json& rounds, const SentMessages& sent) {
+Verdict text_says(const std::string& text, const Plan& plan, const SourceMap& sources,
+                  const json& rounds, const SentMessages& sent) {
   const std::vector<AnnouncedRound> said = read_exposure_text(text);
   if (said.size() != rounds.size())
     return fmt::format("{} rounds, not {}", said.size(), rounds.size());
@@ -173,11 +176,15 @@ Verdict text_says(const std::string& text, const json& rounds, const SentMessage
         depth == 0 ? "" : fmt::format(" (in every iteration, loop depth {})", depth);
     if (said[r].title != title) return fmt::format("round {} is said to run{}", r, said[r].title);
     std::vector<std::string> leaves;
-    for (const json& merge : rounds[r]["merges"]) {
+    for (std::size_t i = 0; i < rounds[r]["merges"].size(); ++i) {
+      const json& merge = rounds[r]["merges"][i];
+      const ir::NodeId fold = rounds_of(plan).at(r)->merges.at(i).fold;
+      const std::uint32_t file = plan.program.graph[fold].span.file;  // 0: the program itself
       leaves.push_back(words_of(
-          fmt::format("{} {} merge {} line {} {}", merge["expr"].get<std::string>(),
+          fmt::format("{} {} merge {} line {}{} {}", merge["expr"].get<std::string>(),
                       shape_text(merge["shape"]), merge["merge"].get<std::string>(),
-                      merge["line"].get<int>(), shown_words(merge["shows"].get<std::string>()))));
+                      merge["line"].get<int>(), file == 0 ? "" : " of " + sources[file].name(),
+                      shown_words(merge["shows"].get<std::string>()))));
     }
     std::vector<std::string> is_sent;
     for (const json& value : rounds[r]["receives"]) {
@@ -281,7 +288,7 @@ Verdict announced_is_sent(const Case& c) {
     if (const Verdict broken = same_round(rounds[number], ran, *planned.at(number), sent.sizes))
       return fmt::format("round {}: {}", number, *broken);
   }
-  if (const Verdict broken = text_says(exposure_text(plan, sources), rounds, sent))
+  if (const Verdict broken = text_says(exposure_text(plan, sources), plan, sources, rounds, sent))
     return "in the text: " + *broken;
   // The page gives names to long expressions; its numbers are those of the same messages.
   const json shown = exposure_json(readable(plan), sources);
