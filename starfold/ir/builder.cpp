@@ -13,7 +13,7 @@ Typing type_again(const Op& op, std::vector<Type> args, Attrs attrs, Span span) 
   query.arg_spans.resize(query.args.size(), span);
   query.arg_texts.resize(query.args.size(), "...");
   query.slice_spans.resize(query.attrs.slices.size(), span);
-  if (!query.attrs.axes.empty() && op.axes != Op::Axes::none) {
+  if (op.axes == Op::Axes::required || (!query.attrs.axes.empty() && op.axes != Op::Axes::none)) {
     query.axes.emplace();
     for (const std::int64_t axis : query.attrs.axes) {
       WrittenAxis written;
