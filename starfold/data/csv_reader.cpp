@@ -18,6 +18,7 @@ constexpr std::string_view quote_fault =
 CsvReader::CsvReader(const TextFile& file, char delimiter)
     : TextRecords(file), delimiter_(delimiter) {
   if (!find_record()) input_.fail("is empty: a CSV file begins with a line of column names");
+  blank_line_ = 0;  // before the names an empty line means nothing
   for (const Field& field : fields_) names_.emplace_back(trimmed(field.written));
   if (names_.size() == 1 && names_[0].empty())
     input_.fail("is empty: a CSV file begins with a line of column names");

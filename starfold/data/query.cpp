@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "starfold/base/error.h"
+#include "starfold/base/utf8.h"
 #include "starfold/data/shown_names.h"
 #include "starfold/data/table.h"
 #include "starfold/data/table_error.h"
@@ -109,7 +110,7 @@ std::span<const std::string_view> file_functions() { return readers; }
 
 std::vector<std::string> check_query(const Database& database, const std::string& sql) {
   if (sql.size() > longest_query) throw RunError("the query is too long");
-  if (sql.find('\0') != std::string::npos) throw RunError(Inspector::not_a_select);
+  if (find_invalid_text(sql) != std::string::npos) throw RunError("the query is not UTF-8 text");
   const Statement parse = database.prepare(fmt::format(
       "SELECT json_serialize_sql({}, skip_null := true, skip_empty := true)", sql_text(sql)));
   json tree;

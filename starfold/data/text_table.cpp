@@ -131,13 +131,13 @@ void check_header(const std::string& path, const std::vector<std::string>& names
 }
 
 // Names are shown only where they are surely none of the records: none looks like a value, and the column of
-// at least one holds what its name is not.
+// at least one that has a name holds what its name is not.
 bool names_are_safe(const TextSource& source, char delimiter) {
   bool contrast = false;
   for (std::size_t c = 0; c < source.names.size(); ++c) {
     const std::string& name = source.names[c];
-    const bool unnamed = c == 0 && name.empty();  // what holds the names of rows often has none
-    if ((!unnamed && looks_like_value(name)) || holds_records(name, delimiter)) return false;
+    if (name.empty()) continue;
+    if (looks_like_value(name) || holds_records(name, delimiter)) return false;
     contrast =
         contrast || (source.types[c] != TextType::text && source.types[c] != TextType::empty);
   }

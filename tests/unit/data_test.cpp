@@ -150,6 +150,20 @@ TEST(CsvReader, CountsLines) {
             "t, line 7 has 1 fields, but the header names 2");
 }
 
+// Before the names it means nothing; between the records of one column it may be a missing value.
+TEST(CsvReader, EmptyLines) {
+  const auto count = [](const std::string& text) {
+    CsvReader reader(pieces_of(text, 2), ',');
+    int records = 0;
+    while (reader.next()) ++records;
+    return records;
+  };
+  EXPECT_EQ(count("\n\r\ny\n1\n2\n\n"), 2);
+  EXPECT_EQ(count("x,y\n\n1,2\n\n3,4"), 2);
+  EXPECT_EQ(message_of([&] { count("y\n1\n\n2\n"); }),
+            "t, line 3 is empty; a missing value is written NA or \"\"");
+}
+
 TEST(CsvReader, RefusesALongRecord) {
   const std::string text = "a\n\"" + std::string(3 << 20, 'x') + "\"\n";
   TextFile file = pieces_of(text, 1 << 16);
@@ -234,8 +248,9 @@ TEST(Queries, NameTheirFiles) {
                         "y from 'z.parquet')")
                 .size(),
             2U);
-  for (const char* sql : {"copy t to 'x'", "select 1; select 2", "from glob('*')",
-                          "select getenv('x')", "from duckdb_settings()", "selct", ""})
+  for (const char* sql :
+       {"copy t to 'x'", "select 1; select 2", "from glob('*')", "select getenv('x')",
+        "from duckdb_settings()", "selct", "", "select '\xff' as y"})
     EXPECT_NE(message_of([&] { check_query(database, sql); }), "") << sql;
   EXPECT_THROW(database.prepare("select * from read_text('/etc/hostname')").stream(), DuckdbError);
 }
