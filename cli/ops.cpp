@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "starfold/base/json.h"
 #include "starfold/base/suggest.h"
 #include "starfold/ops/standard.h"
 #include "starfold/study/study.h"
@@ -119,14 +120,14 @@ std::string as_markdown(const Rows& rows) {
   return text;
 }
 
-nlohmann::ordered_json as_json(const Rows& rows) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+nlohmann::json as_json(const Rows& rows) {
+  nlohmann::json list = nlohmann::json::array();
   for (const Op* op : rows) {
-    nlohmann::ordered_json row = {{"name", op->name},
-                                  {"family", to_string(op->family)},
-                                  {"surface", op->surface},
-                                  {"rule", op->rule},
-                                  {"doc", op->doc}};
+    nlohmann::json row = {{"name", op->name},
+                          {"family", to_string(op->family)},
+                          {"surface", op->surface},
+                          {"rule", op->rule},
+                          {"doc", op->doc}};
     if (!merge_of(*op).empty()) row["merge"] = merge_of(*op);
     list.push_back(std::move(row));
   }
@@ -143,7 +144,7 @@ int ops(const Arguments& arguments) {
         fmt::format("there is no operation named {}{}", arguments.name,
                     suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
   }
-  say(arguments.json       ? as_json(rows).dump() + "\n"
+  say(arguments.json       ? json_line(as_json(rows))
       : arguments.markdown ? as_markdown(rows)
                            : as_text(rows));
   return exit_done;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "starfold/base/json.h"
 #include "starfold/base/utf8.h"
 #include "starfold/diag/render.h"
 #include "starfold/plan/explain.h"
@@ -15,12 +16,6 @@
 
 namespace starfold {
 namespace {
-
-// Names come from outside and need not be text.
-template <typename Json>
-std::string line(const Json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
 
 std::uint32_t line_of(const Compilation& compilation, Span span) {
   return compilation.sources[span.file].position(span.begin).line;
@@ -80,29 +75,29 @@ std::string explain_report(const CompiledProgram& program, const StudyFacts* stu
 std::string explain_report_json(const CompiledProgram& program, const StudyFacts* study) {
   nlohmann::json object = explain_json(*program.plan, program.compilation.sources);
   if (study != nullptr) object["study"] = facts_json(*study, *program.plan);
-  return line(object);
+  return json_line(object);
 }
 
 std::string check_json(const CompiledProgram& program, const StudyFacts* study) {
   const Compilation& compilation = program.compilation;
-  nlohmann::ordered_json types = nlohmann::ordered_json::array();
+  nlohmann::json types = nlohmann::json::array();
   for (const ir::NameType& name : compilation.program.name_types) {
     types.push_back({{"name", name.name},
                      {"type", name.type.to_string()},
                      {"line", line_of(compilation, name.span)}});
   }
-  nlohmann::ordered_json object;
-  object["ok"] = compilation.ok();
-  object["diagnostics"] = render_json(compilation.diagnostics, compilation.sources);
-  object["types"] = std::move(types);
-  object["rounds"] =
-      program.plan ? exposure_json(*program.plan, compilation.sources) : nlohmann::json::array();
-  if (study != nullptr) object["study"] = facts_json(*study, *program.plan);
-  return line(object);
+  std::vector<std::pair<std::string, nlohmann::json>> members = {
+      {"ok", compilation.ok()},
+      {"diagnostics", render_json(compilation.diagnostics, compilation.sources)},
+      {"types", std::move(types)},
+      {"rounds",
+       program.plan ? exposure_json(*program.plan, compilation.sources) : nlohmann::json::array()}};
+  if (study != nullptr) members.emplace_back("study", facts_json(*study, *program.plan));
+  return json_ordered_line(members);
 }
 
 std::string diagnostics_json(const Compilation& compilation) {
-  return line(nlohmann::json{
+  return json_line(nlohmann::json{
       {"ok", false}, {"diagnostics", render_json(compilation.diagnostics, compilation.sources)}});
 }
 
@@ -120,10 +115,10 @@ std::string trouble_text(const Trouble& trouble, const SourceMap* sources) {
 }
 
 std::string trouble_json(const Trouble& trouble, const SourceMap* sources) {
-  nlohmann::ordered_json object = {{"ok", false}, {"error", trouble.message}};
+  nlohmann::json object = {{"ok", false}, {"error", trouble.message}};
   if (trouble.where && sources != nullptr)
     object["line"] = (*sources)[trouble.where->file].position(trouble.where->begin).line;
-  return line(object);
+  return json_line(object);
 }
 
 }  // namespace starfold

@@ -128,22 +128,22 @@ std::string facts_text(const StudyFacts& facts, const Plan& plan) {
   return text;
 }
 
-nlohmann::ordered_json facts_json(const StudyFacts& facts, const Plan& plan) {
-  nlohmann::ordered_json clients = nlohmann::ordered_json::array();
+nlohmann::json facts_json(const StudyFacts& facts, const Plan& plan) {
+  nlohmann::json clients = nlohmann::json::array();
   for (const StudyFacts::Client& client : facts.clients) {
-    nlohmann::ordered_json entry = {{"name", client.name}};
+    nlohmann::json entry = {{"name", client.name}};
     if (!client.data.empty()) entry["data"] = client.data;
     if (!client.query.empty()) entry["query"] = client.query;
     clients.push_back(std::move(entry));
   }
-  nlohmann::ordered_json numbers = nlohmann::ordered_json::array();
+  nlohmann::json numbers = nlohmann::json::array();
   for (const Round* round : rounds_of(plan)) {
     const std::optional<std::int64_t> count = numbers_in(plan, *round, facts.sizes);
-    numbers.push_back(count ? nlohmann::ordered_json(*count) : nlohmann::ordered_json());
+    numbers.push_back(count ? nlohmann::json(*count) : nlohmann::json());
   }
-  nlohmann::ordered_json json = {{"file", facts.file},       {"clients", std::move(clients)},
-                                 {"columns", facts.columns}, {"sizes", facts.sizes},
-                                 {"missing", facts.missing}, {"round_numbers", std::move(numbers)}};
+  nlohmann::json json = {{"file", facts.file},       {"clients", std::move(clients)},
+                         {"columns", facts.columns}, {"sizes", facts.sizes},
+                         {"missing", facts.missing}, {"round_numbers", std::move(numbers)}};
   if (!facts.simulation.empty()) json["simulation"] = facts.simulation;
   return json;
 }

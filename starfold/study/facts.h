@@ -14,6 +14,6 @@ StudyFacts study_facts(const Study& study, const ir::Program& program);
 
 // The same for people and for tools, with the size of each message of the plan.
 std::string facts_text(const StudyFacts& facts, const Plan& plan);
-nlohmann::ordered_json facts_json(const StudyFacts& facts, const Plan& plan);
+nlohmann::json facts_json(const StudyFacts& facts, const Plan& plan);
 
 }  // namespace starfold

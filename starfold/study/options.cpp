@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "starfold/base/json.h"
 #include "starfold/data/memory.h"
 #include "starfold/data/npy.h"
 #include "starfold/study/files.h"
@@ -53,15 +54,12 @@ Tensor tensor_from_json(const nlohmann::json& json, const std::string& name) {
 
 Tensor setting_value(const std::string& name, const std::string& text) {
   if (text == "nan" || text == "inf" || text == "-inf") return tensor_from_json(text, name);
-  constexpr int deepest = 32;
-  const auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    if (depth > deepest) throw StudyError("--set: an array is nested too deeply");
-    return true;
-  };
-  const nlohmann::json json = nlohmann::json::parse(text, shallow, false);
+  const nlohmann::json json = parse_json(text, 32);
   if (json.is_discarded())
     throw StudyError(
-        fmt::format("--set {}: {} is neither a number, a JSON array nor @file.npy", name, text));
+        fmt::format("--set {}: what is given is neither a number, a JSON array nor @file.npy, or "
+                    "is nested too deeply",
+                    name));
   return tensor_from_json(json, name);
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "starfold/base/hash.h"
+#include "starfold/base/json.h"
 #include "starfold/page/number.h"
 #include "starfold/study/seal.h"
 
@@ -98,28 +99,24 @@ nlohmann::json records_json(const RunReport& report) {
   return {{"used", records}, {"dropped", dropped}};
 }
 
-// Names come from outside and need not be text.
-std::string dump(const nlohmann::json& json, int indent) {
-  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 std::string run_json(const StudyRun& run) {
   const RunReport& report = run.report;
   nlohmann::json clients = nlohmann::json::array();
   for (const ClientReport& client : report.clients) clients.push_back(client_json(client));
-  return dump({{"outputs", outputs_json(report.results)},
-               {"traces", traces_json(report.results)},
-               {"iterations", report.results.iterations},
-               {"rounds", report.rounds},
-               {"clients", std::move(clients)},
-               {"packed_clients", report.packed},
-               {"seconds", report.seconds}},
-              -1);
+  return json_line({{"outputs", outputs_json(report.results)},
+                    {"traces", traces_json(report.results)},
+                    {"iterations", report.results.iterations},
+                    {"rounds", report.rounds},
+                    {"clients", std::move(clients)},
+                    {"packed_clients", report.packed},
+                    {"seconds", report.seconds}});
 }
 
-std::string outputs_file(const StudyRun& run) { return dump(outputs_json(run.report.results), 2); }
+std::string outputs_file(const StudyRun& run) {
+  return json_pretty(outputs_json(run.report.results));
+}
 
 std::string record_file(const StudyRun& run, const std::map<std::string, std::string>& hashes) {
   const RunReport& report = run.report;

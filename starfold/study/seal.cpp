@@ -8,6 +8,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/hash.h"
+#include "starfold/base/json.h"
 #include "starfold/base/utf8.h"
 #include "starfold/study/files.h"
 
@@ -25,11 +26,6 @@ std::string read_all(const fs::path& path) {
   return text.str();
 }
 
-// Names come from outside and need not be text.
-std::string dump(const nlohmann::json& json) {
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
 std::string page_seal(std::string_view html) {
   return fmt::format("<!-- written by starfold: {} -->\n", sha256_hex(html));
 }
@@ -44,11 +40,11 @@ bool is_sealed_page(const std::string& text) {
 // The hashes that an untouched run.json holds, its own among them; nothing where it is none.
 std::map<std::string, std::string> recorded_hashes(const fs::path& folder) {
   const std::string text = read_all(folder / record_name);
-  nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json record = parse_json(text);
   if (!record.is_object() || !record.contains("files") || !record.contains("seal")) return {};
   const nlohmann::json seal = record["seal"];
   record.erase("seal");
-  if (seal != sha256_hex(dump(record))) return {};
+  if (seal != sha256_hex(json_pretty(record))) return {};
   std::map<std::string, std::string> hashes = record["files"];
   hashes[record_name] = sha256_hex(text);
   return hashes;
@@ -65,9 +61,9 @@ std::map<std::string, std::string> hashes_of(const std::map<std::string, std::st
 std::string sealed_record(nlohmann::json record, const std::map<std::string, std::string>& hashes) {
   record["files"] = hashes;
   // The seal is that of what a reader will have: names that were no text have been replaced.
-  record = nlohmann::json::parse(dump(record));
-  record["seal"] = sha256_hex(dump(record));
-  return dump(record);
+  record = parse_json(json_pretty(record));
+  record["seal"] = sha256_hex(json_pretty(record));
+  return json_pretty(record);
 }
 
 std::string stranger_in(const fs::path& folder) {
