@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <set>
 
 namespace starfold {
 namespace {
@@ -24,6 +26,18 @@ std::string or_unknown(const char* message) { return message == nullptr ? "unkno
 
 std::string sql_name(const std::string& name) { return quoted(name, '"'); }
 std::string sql_text(const std::string& text) { return quoted(text, '\''); }
+
+std::string sql_folded(std::string name) {
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
+bool sql_ambiguous(const std::vector<std::string>& names) {
+  std::set<std::string> seen;
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return !name.empty() && !seen.insert(sql_folded(name)).second;
+  });
+}
 
 struct Database::Instance {
   duckdb_database database = nullptr;
@@ -93,13 +107,13 @@ duckdb_type Statement::column_type(std::size_t index) const {
   return duckdb().prepared_statement_column_type(handle_->statement, index);
 }
 
-bool Statement::is_whole_decimal(std::size_t index) const {
-  if (column_type(index) != DUCKDB_TYPE_DECIMAL) return false;
+std::optional<Statement::Digits> Statement::decimal(std::size_t index) const {
+  if (column_type(index) != DUCKDB_TYPE_DECIMAL) return std::nullopt;
   duckdb_logical_type type =
       duckdb().prepared_statement_column_logical_type(handle_->statement, index);
-  const bool whole = duckdb().decimal_scale(type) == 0;
+  const Digits digits = {duckdb().decimal_width(type), duckdb().decimal_scale(type)};
   duckdb().destroy_logical_type(&type);
-  return whole;
+  return digits;
 }
 
 std::unique_ptr<Rows> Statement::stream() const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -72,8 +73,12 @@ class Statement {
   std::size_t columns() const;
   std::string column_name(std::size_t index) const;
   duckdb_type column_type(std::size_t index) const;
-  // Whether it is DECIMAL without digits after the point.
-  bool is_whole_decimal(std::size_t index) const;
+  // How many digits a DECIMAL has, and how many of them after the point; nothing for other types.
+  struct Digits {
+    int all = 0;
+    int after_point = 0;
+  };
+  std::optional<Digits> decimal(std::size_t index) const;
   // Starts it.
   std::unique_ptr<Rows> stream() const;
 
@@ -119,5 +124,9 @@ class Database {
 // A name or a text as SQL writes it.
 std::string sql_name(const std::string& name);
 std::string sql_text(const std::string& text);
+// A name as DuckDB compares names: letters of any size are the same.
+std::string sql_folded(std::string name);
+// Whether two of the names are one to DuckDB.
+bool sql_ambiguous(const std::vector<std::string>& names);
 
 }  // namespace starfold

@@ -40,6 +40,7 @@ namespace starfold {
   X(vector_get_validity)                         \
   X(prepared_statement_column_logical_type)      \
   X(decimal_scale)                               \
+  X(decimal_width)                               \
   X(create_logical_type)                         \
   X(destroy_logical_type)                        \
   X(create_table_function)                       \

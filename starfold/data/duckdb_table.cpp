@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/levels.h"
 #include "starfold/data/shown_names.h"
 #include "starfold/data/table_error.h"
+#include "starfold/data/text_values.h"
 
 namespace starfold {
 namespace {
@@ -19,7 +21,7 @@ namespace {
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
 // How values of a type arrive here and become numbers.
-enum class Arrival { number, integer, day, moment, text, none };
+enum class Arrival { number, integer, decimal, day, moment, text, none };
 
 struct TypeWords {
   ColumnKind kind;
@@ -70,6 +72,7 @@ struct DuckdbColumn {
   std::string name;  // in the file, whatever it is called later
   Arrival arrival = Arrival::none;
   bool microseconds = false;  // since 1970 in UTC; no clock of this machine matters
+  int after_point = 0;        // digits of a decimal
 };
 
 class DuckdbTable : public Table {
@@ -94,6 +97,7 @@ class DuckdbTable : public Table {
     return source_.where.empty() ? query_error(failure.what())
                                  : file_error(failure.what(), source_.where);
   }
+  int after_point(std::size_t column) const { return names_[column].after_point; }
   [[noreturn]] void fail_value(std::size_t column, const char* what) const {
     throw RunError(fmt::format("{}{} holds {}", source_.where.empty() ? "" : source_.where + ": ",
                                shown_column(*this, column), what));
@@ -108,13 +112,26 @@ class DuckdbTable : public Table {
     if (parquet_) file.emplace(parquet_->open());
     const Statement all = source_.database.prepare(
         fmt::format("SELECT * FROM {}", file ? parquet_sql(*file) : source_.from));
+    if (file) check_parquet_names(source_.database, *file, all);
     for (std::size_t i = 0; i < all.columns(); ++i) {
       const duckdb_type type = all.column_type(i);
       const TypeWords words = words_of(type);
       names_.push_back({all.column_name(i), words.arrival,
                         type == DUCKDB_TYPE_TIMESTAMP || type == DUCKDB_TYPE_TIMESTAMP_TZ});
-      if (all.is_whole_decimal(i)) names_.back().arrival = Arrival::integer;
+      set_decimal(names_.back(), all.decimal(i));
       columns_.push_back({names_.back().name, words.kind, words.words});
+    }
+  }
+
+  // Up to 15 digits and as many powers of ten are exact, so that DuckDB's division is rounded once.
+  static void set_decimal(DuckdbColumn& column, const std::optional<Statement::Digits>& digits) {
+    if (!digits) return;
+    constexpr int exact = 15;
+    column.after_point = digits->after_point;
+    if (digits->after_point == 0) {
+      column.arrival = Arrival::integer;
+    } else if (digits->all > exact) {
+      column.arrival = Arrival::decimal;
     }
   }
 
@@ -136,6 +153,8 @@ class DuckdbTable : public Table {
     switch (arrival(use, levels)) {
       case Arrival::integer:
         return fmt::format("CAST({} AS BIGINT)", name);
+      case Arrival::decimal:
+        return fmt::format("CAST({} AS DECIMAL(38, {}))", name, names_[use.column].after_point);
       case Arrival::day:
         return name;
       case Arrival::moment:
@@ -202,6 +221,11 @@ class DuckdbScan : public TableScan {
     if (is_direct(column)) return;
     if (column.arrival == Arrival::integer) {
       fill<std::int64_t>(index, [&](std::int64_t value) { return whole(column, value); });
+    } else if (column.arrival == Arrival::decimal) {
+      const int after_point = table_.after_point(column.index);
+      fill<duckdb_hugeint>(index, [&](const duckdb_hugeint& value) {
+        return decimal_number(value.upper, value.lower, after_point);
+      });
     } else if (column.arrival == Arrival::day) {
       fill<std::int32_t>(index, [&](std::int32_t value) { return day(column, value); });
     } else if (column.arrival == Arrival::moment) {
@@ -286,7 +310,43 @@ std::unique_ptr<TableScan> DuckdbTable::scan(const std::vector<ColumnUse>& uses,
   }
 }
 
+// DuckDB calls the second of two columns y and Y "Y_1".
+bool may_be_renamed(const Statement& all) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < all.columns(); ++i) names.insert(sql_folded(all.column_name(i)));
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const std::size_t end = name.rfind('_');
+    return end != std::string::npos && names.contains(name.substr(0, end));
+  });
+}
+
+// The names as the file has them. Its schema lists every node before those inside it.
+std::vector<std::string> parquet_names(const Database& database, const OpenFile& file) {
+  const Statement schema = database.prepare(fmt::format(
+      "SELECT name, coalesce(num_children, 0)::BIGINT FROM system.main.parquet_schema({})",
+      sql_text(file.exact_path())));
+  std::vector<std::string> names;
+  std::int64_t inside = -1;  // nodes to come below a column; the first node is the root
+  const std::unique_ptr<Rows> rows = schema.stream();
+  while (rows->next()) {
+    for (std::size_t i = 0; i < rows->size(); ++i) {
+      const std::int64_t children = rows->column<std::int64_t>(1)[i];
+      if (inside == 0) names.emplace_back(text_of(rows->column<duckdb_string_t>(0)[i]));
+      inside = inside < 0 ? 0 : std::max<std::int64_t>(inside - 1, 0) + children;
+    }
+  }
+  return names;
+}
+
 }  // namespace
+
+void check_parquet_names(const Database& database, const OpenFile& file, const Statement& all) {
+  if (may_be_renamed(all) && sql_ambiguous(parquet_names(database, file)))
+    throw RunError(
+        fmt::format("{}: two of its columns have the same name, or names that differ "
+                    "only in the size of letters",
+                    printable(file.path())));
+}
 
 std::string parquet_sql(const OpenFile& file, bool numbered) {
   // By its full name: for queries the short one means something else.

@@ -25,5 +25,8 @@ std::shared_ptr<const Table> parquet_table(const Database& database, const DataF
 
 // How a Parquet file is read: all of it and nothing else.
 std::string parquet_sql(const OpenFile& file, bool numbered = false);
+// RunError when two columns of a Parquet file have one name, also in letters of another size: DuckDB renames the
+// second. `all` selects all columns.
+void check_parquet_names(const Database& database, const OpenFile& file, const Statement& all);
 
 }  // namespace starfold

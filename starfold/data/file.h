@@ -36,6 +36,7 @@ class OpenFile {
   // A path to this very file, whatever its name is or becomes: free of patterns and of key=value folders.
   std::string exact_path() const;
   std::int64_t size() const { return stamp_.size; }
+  const std::string& path() const { return path_; }
 
  private:
   int number_;

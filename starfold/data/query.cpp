@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
@@ -23,14 +24,41 @@ constexpr std::string_view row_functions[] = {"range", "generate_series", "unnes
 constexpr std::string_view readers[] = {"read_parquet",    "read_csv",       "read_csv_auto",
                                         "read_json",       "read_json_auto", "read_ndjson",
                                         "read_ndjson_auto"};
-// Functions of values that tell about the machine, or leave something behind.
+// Functions of values that tell about the machine or the database, wait, or leave something behind.
 constexpr std::string_view refused_functions[] = {
-    "getenv",  "current_setting",  "getvariable",   "write_log",   "nextval",
-    "currval", "current_database", "current_query", "txid_current"};
+    "getenv",       "getvariable", "write_log",      "parse_duckdb_log_message",
+    "nextval",      "currval",     "txid_current",   "in_search_path",
+    "session_user", "user",        "version",        "sleep_ms",
+    "stats",        "vector_type", "get_block_size", "json_serialize_plan"};
+constexpr std::string_view refused_beginnings[] = {"current_", "pg_", "inet_"};
+constexpr std::string_view clocks[] = {"current_date", "current_time", "current_timestamp",
+                                       "current_localtime", "current_localtimestamp"};
 
 template <std::size_t size>
 bool is_one_of(const std::string& name, const std::string_view (&list)[size]) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
+}
+
+bool is_refused_function(const std::string& name) {
+  if (is_one_of(name, clocks)) return false;
+  const bool begins =
+      std::any_of(std::begin(refused_beginnings), std::end(refused_beginnings),
+                  [&](std::string_view beginning) { return name.starts_with(beginning); });
+  return begins || name.ends_with("_privilege") || is_one_of(name, refused_functions);
+}
+
+// The tables in which DuckDB describes itself, by their names alone: they are found without their schema.
+std::set<std::string> internal_tables(const Database& database) {
+  const Statement statement = database.prepare(
+      "SELECT lower(view_name) FROM duckdb_views() WHERE internal UNION "
+      "SELECT lower(table_name) FROM duckdb_tables() WHERE internal");
+  std::set<std::string> names;
+  const std::unique_ptr<Rows> rows = statement.stream();
+  while (rows->next()) {
+    for (std::size_t i = 0; i < rows->size(); ++i)
+      names.emplace(text_of(rows->column<duckdb_string_t>(0)[i]));
+  }
+  return names;
 }
 
 std::string text_at(const json& object, const char* key) {
@@ -48,6 +76,8 @@ std::string text_at(const json& object, const char* key) {
 // Goes through the tree of a statement.
 class Inspector {
  public:
+  explicit Inspector(const Database& database) : database_(database) {}
+
   std::vector<std::string> inspect(const json& root) {
     // A list of our own: the tree may be deep.
     std::vector<const json*> open = {&root};
@@ -68,24 +98,23 @@ class Inspector {
     if (type == "SHOW_REF") throw RunError(not_a_select);
     if (type == "BASE_TABLE") table(node);
     if (type == "TABLE_FUNCTION") table_function(node);
-    if (type == "FUNCTION" && is_one_of(text_at(node, "function_name"), refused_functions))
-      refuse_function(text_at(node, "function_name"));
+    const std::string function = sql_folded(text_at(node, "function_name"));
+    if (type == "FUNCTION" && is_refused_function(function)) refuse_function(function);
   }
 
   void table(const json& node) {
     const std::string name = text_at(node, "table_name");
-    const std::string schema = text_at(node, "schema_name");
-    const std::string catalog = text_at(node, "catalog_name");
+    const std::string schema = sql_folded(text_at(node, "schema_name"));
+    const std::string catalog = sql_folded(text_at(node, "catalog_name"));
     if (schema == "information_schema" || schema == "pg_catalog" || catalog == "system" ||
-        schema == "system" || name.starts_with("duckdb_") || name.starts_with("pragma_") ||
-        name.starts_with("sqlite_"))
+        schema == "system" || is_internal(sql_folded(name)))
       refuse_function(name);
     if (schema.empty() && catalog.empty() && is_table_path(name)) files_.push_back(name);
   }
 
   void table_function(const json& node) {
     const json function = node.value("function", json::object());
-    const std::string name = text_at(function, "function_name");
+    const std::string name = sql_folded(text_at(function, "function_name"));
     if (!text_at(function, "schema").empty() || !text_at(function, "catalog").empty())
       refuse_function(name);
     if (is_one_of(name, row_functions)) return;
@@ -97,6 +126,13 @@ class Inspector {
     files_.push_back(file);
   }
 
+  bool is_internal(const std::string& name) {
+    if (internal_.empty()) internal_ = internal_tables(database_);
+    return internal_.contains(name);
+  }
+
+  const Database& database_;
+  std::set<std::string> internal_;
   std::vector<std::string> files_;
 
  public:
@@ -125,7 +161,7 @@ std::vector<std::string> check_query(const Database& database, const std::string
   }
   const json statements = tree.value("statements", json::array());
   if (statements.size() != 1) throw RunError(Inspector::not_a_select);
-  return Inspector().inspect(statements);
+  return Inspector(database).inspect(statements);
 }
 
 }  // namespace starfold

@@ -165,6 +165,7 @@ class OwnDatabase {
     std::map<std::string, std::pair<DataFile, FileKind>> files;
     if (file_ && held_.empty()) files.emplace("data", std::pair(*file_, kind_));
     for (const std::string& name : names) files.emplace(name, beside(name, folder));
+    check_files(files);
     add_files(files);
     for (const std::string_view reader : file_functions()) {
       // In quotation marks: a point in a name would make two of it.
@@ -214,29 +215,48 @@ class OwnDatabase {
     }
   }
 
+  // In SQL the size of letters does not matter; in names of files it does.
+  static void check_files(const std::map<std::string, std::pair<DataFile, FileKind>>& files) {
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : files) names.push_back(name);
+    if (sql_ambiguous(names))
+      throw RunError(
+          "two files of the query have names that differ only in the size of letters, which SQL "
+          "cannot tell apart");
+  }
+
   // Makes each file a view of its name. No other file can be opened after this.
   void add_files(const std::map<std::string, std::pair<DataFile, FileKind>>& files) {
     std::vector<std::string> allowed;
+    std::vector<std::shared_ptr<const OpenFile>> parquet;
     std::vector<std::pair<std::string, std::string>> views;
     for (const auto& [name, entry] : files) {
       const auto& [file, kind] = entry;
       std::string sql;
       if (is_text(kind)) {
-        sql = text_view(open_text(file, kind, limits_), views.size());
+        sql = text_view(open_text(file, kind, limits_), views.size(), printable(file.path()));
       } else {
-        held_.push_back(std::make_shared<const OpenFile>(file.open()));
-        allowed.push_back(held_.back()->exact_path());
-        sql = "SELECT * FROM " + parquet_sql(*held_.back());
+        parquet.push_back(std::make_shared<const OpenFile>(file.open()));
+        held_.push_back(parquet.back());
+        allowed.push_back(parquet.back()->exact_path());
+        sql = "SELECT * FROM " + parquet_sql(*parquet.back());
       }
       views.emplace_back(name, std::move(sql));
     }
     if (kind_ == FileKind::duckdb && file_) allowed.push_back(database_path(*file_));
     database_.enclose(allowed);
+    for (const auto& file : parquet)
+      check_parquet_names(database_, *file,
+                          database_.prepare("SELECT * FROM " + parquet_sql(*file)));
     for (const auto& [name, sql] : views)
       database_.execute(fmt::format("CREATE TEMP VIEW {} AS {}", sql_name(name), sql));
   }
 
-  std::string text_view(TextSource source, std::size_t number) const {
+  std::string text_view(TextSource source, std::size_t number, const std::string& path) const {
+    if (sql_ambiguous(source.names))
+      throw RunError(path +
+                     ": two of its columns have names that differ only in the size of letters, "
+                     "which SQL cannot tell apart");
     const std::string function = fmt::format("starfold_file_{}", number);
     std::string list;
     for (std::size_t c = 0; c < source.names.size(); ++c) {

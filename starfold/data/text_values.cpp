@@ -1,5 +1,7 @@
 #include "starfold/data/text_values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -23,7 +25,6 @@ struct Decimal {
   std::string_view whole;
   std::string_view fraction;
   std::int64_t exponent = 0;
-  bool has_point = false;
   bool has_exponent = false;
 };
 
@@ -37,7 +38,6 @@ bool split_decimal(std::string_view text, Decimal& parts) {
   std::size_t at = digits_at(text, 0);
   parts.whole = text.substr(0, at);
   if (at < text.size() && text[at] == '.') {
-    parts.has_point = true;
     const std::size_t count = digits_at(text, at + 1);
     parts.fraction = text.substr(at + 1, count);
     at += 1 + count;
@@ -95,7 +95,8 @@ NumberFault parse_slowly(std::string_view text, double& value) {
     return is_huge(parts) ? NumberFault::too_large : NumberFault::none;
   }
   if (error != std::errc() || end != text.data() + text.size()) return NumberFault::other;
-  const bool whole = !parts.has_point && !parts.has_exponent;
+  const bool whole =
+      !parts.has_exponent && parts.fraction.find_first_not_of('0') == std::string_view::npos;
   if (whole && !is_exact(parts.whole, value)) return NumberFault::not_exact;
   value *= sign;
   return NumberFault::none;
@@ -189,8 +190,10 @@ bool read_offset(MomentReader& reader, Moment& moment) {
   int hours = 0;
   int minutes = 0;
   if (!reader.number(2, 0, 15, hours)) return false;
-  reader.take(':');
-  if (!reader.done() && !reader.number(2, 0, 59, minutes)) return false;
+  if (!reader.done()) {
+    reader.take(':');
+    if (!reader.number(2, 0, 59, minutes)) return false;
+  }
   const std::int64_t offset = (hours * 3600LL + minutes * 60LL) * 1000000;
   moment.microseconds += west ? offset : -offset;
   return reader.done();
@@ -223,6 +226,22 @@ NumberFault parse_number(std::string_view text, double& value) {
   const double result = static_cast<double>(digits) / powers[decimals];
   value = minus ? -result : result;
   return NumberFault::none;
+}
+
+double decimal_number(std::int64_t high, std::uint64_t low, int after_point) {
+  __extension__ using Wide = unsigned __int128;
+  const bool minus = high < 0;
+  Wide digits = static_cast<Wide>(static_cast<std::uint64_t>(high)) << 64U | low;
+  if (minus) digits = ~digits + 1;
+  constexpr Wide exact = Wide{1} << 53U;
+  double value = 0;
+  if (digits <= exact && after_point < static_cast<int>(std::size(powers))) {
+    value = static_cast<double>(static_cast<std::uint64_t>(digits)) / powers[after_point];
+  } else {
+    std::string text = fmt::format("{}e-{}", digits, after_point);
+    std::from_chars(text.data(), text.data() + text.size(), value);
+  }
+  return minus ? -value : value;
 }
 
 bool parse_moment(std::string_view text, Moment& moment) {

@@ -1,4 +1,4 @@
-// How text becomes numbers: the same in every file of text. Private to starfold/data.
+// How text becomes numbers: the same in every file of text and in settings.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@ enum class NumberFault { none, other, too_large, not_exact };
 // 12, -3.5, +2e-3, inf: decimal digits with a sign, a point, an exponent. A whole number that no double is equal
 // to is not exact; one beyond the largest double is too large.
 NumberFault parse_number(std::string_view text, double& value);
+
+// The double nearest to (high * 2^64 + low) / 10^after_point.
+double decimal_number(std::int64_t high, std::uint64_t low, int after_point);
 
 // A day, with a time of day or without: 2020-12-31, 2020-12-31 23:59:59.5, 2020-12-31T23:59Z, ...+02:00.
 struct Moment {

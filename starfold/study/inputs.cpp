@@ -30,7 +30,7 @@ std::vector<fs::path> input_files(const Study& study, const CompiledProgram& pro
     add(fs::path(study.program).parent_path() / (name + ".fold"));
   for (const StudyClient& client : study.clients)
     add(client.data.path.substr(0, client.data.path.find('#')));
-  for (const std::string& file : study.value_files) add(file);
+  for (const auto& [name, file] : study.value_files) add(file);
   return files;
 }
 

@@ -11,6 +11,7 @@
 #include "starfold/base/json.h"
 #include "starfold/data/memory.h"
 #include "starfold/data/npy.h"
+#include "starfold/data/text_values.h"
 #include "starfold/study/files.h"
 
 namespace starfold {
@@ -52,6 +53,21 @@ Tensor tensor_from_json(const nlohmann::json& json, const std::string& name) {
   return whole;
 }
 
+// StudyError when a whole number in the text has no double that is equal to it.
+void check_whole_numbers(std::string_view text, const std::string& name) {
+  constexpr std::string_view signs = "+-.0123456789eE";
+  double ignored = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_not_of(signs, at), text.size());
+    if (parse_number(text.substr(at, end - at), ignored) == NumberFault::not_exact)
+      throw StudyError(
+          fmt::format("--set {}: a whole number is given that no double is equal to; numbers are "
+                      "doubles, which hold whole numbers up to 2^53",
+                      name));
+    at = end + 1;
+  }
+}
+
 Tensor setting_value(const std::string& name, const std::string& text) {
   if (text == "nan" || text == "inf" || text == "-inf") return tensor_from_json(text, name);
   const nlohmann::json json = parse_json(text, 32);
@@ -60,6 +76,7 @@ Tensor setting_value(const std::string& name, const std::string& text) {
         fmt::format("--set {}: what is given is neither a number, a JSON array nor @file.npy, or "
                     "is nested too deeply",
                     name));
+  check_whole_numbers(text, name);
   return tensor_from_json(json, name);
 }
 
@@ -95,6 +112,22 @@ void add_options(std::map<std::string, Value>& into, const std::vector<std::stri
   into = std::move(parsed);
 }
 
+// What --set says wins over the study. Files are read when it is known how much they may take.
+void add_values(Study& study, const std::vector<std::string>& settings) {
+  add_options(study.values, settings, "--set", [&](const std::string& text) {
+    auto [name, value] = name_and_value(text, "--set", "ridge=0.1");
+    study.value_files.erase(name);
+    const bool file = value[0] == '@';
+    if (file) study.value_files.emplace(name, value.substr(1));
+    return std::pair(std::move(name), file ? Tensor() : setting_value(name, value));
+  });
+  std::int64_t room = plan_memory(study.memory).values;
+  for (const auto& [name, file] : study.value_files) {
+    Tensor& value = study.values[name] = read_npy(file, room);
+    room -= value.count() * static_cast<std::int64_t>(sizeof(double));
+  }
+}
+
 Study read_study(const std::string& file) {
   constexpr std::size_t most = std::size_t{1} << 24U;
   const std::string text = read_text(file, most);
@@ -114,16 +147,9 @@ Study make_study(const StudyOptions& options) {
   if (study.program.empty()) study.program = options.file;
   for (const std::string& text : options.clients) add_client(study, text);
   add_options(study.bindings, options.bindings, "--bind", parse_binding);
-  add_options(study.values, options.settings, "--set", [&](const std::string& text) {
-    auto [name, value] = name_and_value(text, "--set", "ridge=0.1");
-    const bool file = value[0] == '@';
-    if (file) study.value_files.push_back(value.substr(1));
-    Tensor tensor =
-        file ? read_npy(value.substr(1), plan_memory(0).records) : setting_value(name, value);
-    return std::pair(std::move(name), std::move(tensor));
-  });
   if (!options.missing.empty()) study.missing = parse_missing(options.missing);
   if (!options.memory.empty()) study.memory = parse_memory(options.memory);
+  add_values(study, options.settings);
   if (!options.simulate.empty()) study.simulation = options.simulate;
   if (!options.out.empty()) study.out = options.out;
   if (options.threads > 0) study.threads = options.threads;

@@ -13,7 +13,6 @@
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/memory.h"
-#include "starfold/data/npy.h"
 #include "starfold/data/toml_depth.h"
 
 namespace starfold {
@@ -117,6 +116,8 @@ class Reader {
         if (column.empty()) fail(node, fmt::format("inputs.{} names no column", name));
         study_.bindings[name] = {column == "*" ? std::vector<std::string>{} : std::vector{column},
                                  column == "*"};
+      } else if (node.is_string()) {
+        study_.value_files.emplace(name, path(node.as_string()->get().substr(1)));
       } else if (is_columns(node)) {
         study_.bindings[name] = {columns(*node.as_array(), name), false};
       } else {
@@ -143,10 +144,6 @@ class Reader {
   Tensor value(const toml::node& node, const std::string& name) {
     if (const auto number = node.value<double>(); number && !node.is_boolean())
       return Tensor::scalar(*number);
-    if (node.is_string()) {
-      study_.value_files.push_back(path(node.as_string()->get().substr(1)));
-      return read_npy(study_.value_files.back(), plan_memory(0).records);
-    }
     if (!node.is_array() || node.as_array()->empty()) {
       fail(node, fmt::format("inputs.{} must be columns (\"age\", [\"age\", \"bmi\"], \"*\") or a "
                              "value (a number, an array, "
@@ -174,7 +171,8 @@ class Reader {
       const std::string name(key.str());
       study_.lines[name] = key.source().begin.line;
       const auto size = static_cast<double>(integer(node, "sizes." + name, 1));
-      if (!study_.values.emplace(name, Tensor::scalar(size)).second)
+      if (study_.value_files.contains(name) ||
+          !study_.values.emplace(name, Tensor::scalar(size)).second)
         fail(node, fmt::format("{} has a value in [inputs] already", name));
     }
   }

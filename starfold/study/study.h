@@ -22,8 +22,8 @@ struct Study {
   std::string simulation;  // instead of clients: what parse_simulation reads
   ColumnBindings bindings;
   Categoricals categoricals;
-  std::map<std::string, Tensor> values;  // of shared inputs and sizes
-  std::vector<std::string> value_files;  // which of them were read from: "@file.npy"
+  std::map<std::string, Tensor> values;            // of shared inputs and sizes
+  std::map<std::string, std::string> value_files;  // those that are read from files: "@file.npy"
   Missing missing = Missing::error;
   int threads = 0;          // 0: as many as the machine has
   std::int64_t memory = 0;  // bytes for records; 0: half of the machine's

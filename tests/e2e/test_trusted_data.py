@@ -123,7 +123,8 @@ def test_only_regular_files(sum_of, tmp_path):
     ("y\n1\n1e-400\n", (1, 2)),
     ("y\n9007199254740992\n", (2.0**53, 1)),
     ("y\n9007199254740993\n", "2^53"), ("y\n-9007199254740993\n", "2^53"), ("y\n12345678901234567891\n", "2^53"),
-    ("y\n18014398509481984\n", (2.0**54, 1)),
+    ("y\n9007199254740993.0\n", "2^53"), ("y\n9007199254740993.5\n", (2.0**53 + 2, 1)), ("y\n9007199254740993e0\n", (2.0**53, 1)),
+    ("y\n18014398509481984\n", (2.0**54, 1)), ("y\n2020-01-01 12:00+02:\n", "text"),
     ('x,y\n1,2\n"open,3\n', "quotation mark"), ('x,y\n1,a"b\n', "quotation mark"), ('x,y\n1,"a"b\n', "quotation mark"),
     ("x,y\n1\n", "line 2 has 1 fields, but the header names 2"),
     ("x,y\n1,2\0\n", "UTF-8"),
@@ -287,6 +288,31 @@ def test_whole_numbers_that_no_double_holds(sum_of, duckdb, tmp_path, kind, valu
     assert "2^53" in sum_of(json.dumps({"y": value}), name="t.json")
 
 
+def test_decimals_become_the_nearest_double(starfold, program, duckdb, tmp_path):
+    """Also those with more digits than a double has."""
+    chance = random.Random(3)
+    fold = program("input x : [*, p]\noutput s = sum[*](x)\n")
+    for digits, after in ((9, 3), (15, 7), (16, 1), (18, 2), (18, 17), (38, 2), (38, 20), (38, 37)):
+        written = []
+        for _ in range(50):
+            number = str(chance.randrange(10 ** chance.randint(1, digits))).rjust(after + 1, "0")
+            written.append(chance.choice(["", "-"]) + number[:-after] + "." + number[-after:])
+        columns = ", ".join(f"'{text}'::decimal({digits}, {after}) as c{i}" for i, text in enumerate(written))
+        duckdb(f"copy (select {columns}) to '{tmp_path}/t.parquet'")
+        result = starfold("run", fold, "--json", "--client", f"a={tmp_path}/t.parquet", "--bind", "x=*")
+        assert array(result.json()["outputs"]["s"]).tolist() == [float(text) + 0.0 for text in written], (digits, after)
+
+
+def test_whole_numbers_of_settings(starfold, program, tmp_path):
+    fold = program("input v : [q]\noutput s = sum(v)\n")
+    for number in ("9007199254740993", "-9007199254740993", "18446744073709551617", "100000000000000000000001"):
+        result = starfold("run", fold, "--set", f"v=[1, {number}]")
+        assert result.code == 2 and "2^53" in result.err
+        (tmp_path / "s.toml").write_text(f'program = "{fold}"\n[inputs]\nv = [1, {number}]\n')
+        assert starfold("run", tmp_path / "s.toml").code == 2
+    assert starfold("run", fold, "--set", "v=[9007199254740992, 1e22, 1.5e300]").code == 0
+
+
 def test_whole_numbers_in_arrays(sum_of, tmp_path):
     for kind, value in (("<i8", 2**53 + 1), ("<u8", 2**64 - 1), (">i8", -2**53 - 1)):
         np.save(tmp_path / "t.npy", np.array([value], dtype=kind))
@@ -368,6 +394,19 @@ def test_shared_values_are_within_the_budget(starfold, program, tmp_path, refere
     assert starfold("run", fold, *data).code == 0
 
 
+def test_values_from_files_are_within_the_budget(starfold, program, tmp_path):
+    """Of --set and of studies, whatever the order in which they say so; a lower number wins over the study's."""
+    fold = program("input w : [q]\noutput s = sum(w)\n")
+    np.save(tmp_path / "w.npy", np.ones(30_000_000))
+    result = starfold("run", fold, "--set", f"w=@{tmp_path}/w.npy", "--memory", "200MB")
+    assert result.code == 3 and "too large" in result.err and "--memory" in result.err
+    study = tmp_path / "s.toml"
+    study.write_text(f'program = "{fold}"\n[inputs]\nw = "@w.npy"\n[options]\nmemory = "200MB"\n')
+    assert "too large" in starfold("run", study).err
+    assert starfold("run", study, "--memory", "2GB").code == 0
+    assert starfold("run", study, "--set", "w=[1, 2]").code == 0
+
+
 def test_a_module_that_is_too_large(starfold, program, tmp_path):
     program("import big\ninput y : [*]\noutput s = big.f(sum[*](y))\n", "p.fold")
     with open(tmp_path / "big.fold", "wb") as out:
@@ -408,6 +447,10 @@ REFUSED = [
     "create table t as select 1", "create secret s (type s3)", "install httpfs", "load httpfs", "prepare p as select 1", "execute p",
     "explain select 1", "explain analyze select 1", "vacuum", "begin", "select 1 as y; select 2 as y", "select 1 as y; export database 'stolen'",
     "describe select 1", "summarize select 1", "show tables", "use memory", "update extensions", "create macro f(x) as x", "comment on table t is 'x'",
+    "from INFORMATION_SCHEMA.tables", 'from "Information_Schema".TABLES', "from PG_CLASS", "from pg_settings", "from Pg_Catalog.pg_class",
+    'from "SQLITE_MASTER"', "from Duckdb_Columns", "from SYSTEM.information_schema.tables", 'select * from "READ_TEXT"(\'t.csv\')',
+    "select version() as y", "select pg_sleep(0) as y", "select sleep_ms(0) as y", "select CURRENT_SCHEMA() as y", "select inet_client_addr() as y",
+    "select has_table_privilege('a', 'b') as y", "select json_serialize_plan('select 1') as y", 'select "GETENV"(\'HOME\') as y',
     "insert into t values (1)", "delete from t", "drop view data", "alter table t add column x int", "pivot 't.csv' on y", ";", "-- y",
     "select " + "(" * 50_000 + "1" + ")" * 50_000 + " as y", "select " + "+".join(["1"] * 50_000) + " as y", "select 1 as y" + "'" * 9,
 ]
@@ -446,6 +489,33 @@ def test_what_queries_may_do(study, duckdb, tmp_path):
     ]:
         assert study(sql) == expected, sql
         assert study(sql, "--memory", "1MB") == expected, sql
+
+
+def test_sizes_of_letters_in_queries(study, sum_of, duckdb, tmp_path):
+    """SQL does not tell y from Y. Files do, and one may not be read as the other."""
+    (tmp_path / "t.csv").write_text("y,Y\n1,10\n2,20\n")
+    (tmp_path / "t.jsonl").write_text('{"y": 1, "Y": 10}\n')
+    for sql in ("select Y as y from 't.csv'", "select y from 't.csv'", "select \"Y\" as y from 't.jsonl'"):
+        assert "differ only in the size of letters" in study(sql), sql
+    assert sum_of(tmp_path / "t.csv", "--bind", "y=Y") == (30, 2)
+    (tmp_path / "T.csv").write_text("y\n5\n")
+    (tmp_path / "t.csv").write_text("y\n1\n")
+    assert study("select y from 'T.csv'") == (5, 1) and study("select y from 't.csv'") == (1, 1)
+    assert "two files of the query" in study("select y from 'T.csv' union all select y from 't.csv'")
+    (tmp_path / "t.csv").write_text("é,É\n1,2\n")
+    assert study("select \"É\" as y from 't.csv'") == (2, 1)
+
+
+@pytest.mark.parametrize("second", ["Y", "y"])
+def test_two_columns_of_one_name_in_parquet(study, sum_of, duckdb, tmp_path, second):
+    duckdb(f"copy (select 1 as y, {{'z': 3}} as s, 10 as z, 7 as y_1) to '{tmp_path}/t.parquet'")
+    assert sum_of(tmp_path / "t.parquet") == (1, 1)
+    data = (tmp_path / "t.parquet").read_bytes()
+    # The names of columns stand behind their length; the one inside s stays.
+    at = data.index(b"\x01z", data.index(b"\x01z", data.index(b"duckdb_schema")) + 1)
+    (tmp_path / "t.parquet").write_bytes(data[:at + 1] + second.encode() + data[at + 2:])
+    assert "same name" in sum_of(tmp_path / "t.parquet")
+    assert "same name" in study("select y from 't.parquet'")
 
 
 def test_errors_of_files_in_queries(study, tmp_path):
