@@ -281,7 +281,11 @@ void Checker::parameters(Function& function) {
     }
     define(param.name, binding);
   }
-  if (complete) find_solution(function);
+  if (complete) {
+    find_solution(function);
+  } else {
+    function.broken = true;  // also where the parser has said why, and nothing more is reported
+  }
 }
 
 // How a call tells every size: each must be the only unknown of some axis, with known factors and
