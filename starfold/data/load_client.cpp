@@ -7,6 +7,7 @@
 #include "starfold/base/error.h"
 #include "starfold/data/bind_columns.h"
 #include "starfold/data/loaded_table.h"
+#include "starfold/tensor/axis_view.h"
 
 namespace starfold {
 namespace {
@@ -91,26 +92,6 @@ Client load_arrays(const ir::Program& program, const DataSource& source, const C
   return client;
 }
 
-// An array without the records that are dropped.
-Tensor keep_records(const Tensor& array, std::size_t axis, const std::vector<char>& dropped) {
-  std::int64_t outer = 1;
-  for (std::size_t k = 0; k < axis; ++k) outer *= array.shape[k];
-  std::int64_t inner = 1;
-  for (std::size_t k = axis + 1; k < array.rank(); ++k) inner *= array.shape[k];
-  Tensor kept;
-  kept.shape = array.shape;
-  kept.shape[axis] = std::count(dropped.begin(), dropped.end(), 0);
-  kept.data.clear();
-  for (std::int64_t o = 0; o < outer; ++o) {
-    for (std::size_t r = 0; r < dropped.size(); ++r) {
-      const auto begin =
-          array.data.begin() + (o * array.shape[axis] + static_cast<std::int64_t>(r)) * inner;
-      if (dropped[r] == 0) kept.data.insert(kept.data.end(), begin, begin + inner);
-    }
-  }
-  return kept;
-}
-
 // In arrays nan is a number like others; only who asks to drop missing values loses records that have one.
 // How many records that were.
 std::int64_t drop_nan(const ir::Program& program, Client& client) {
@@ -120,20 +101,17 @@ std::int64_t drop_nan(const ir::Program& program, Client& client) {
   for (const ir::Input& input : program.inputs) {
     const auto array = client.arrays.find(input.name);
     if (array == client.arrays.end() || array->second.rank() != input.type.rank()) continue;
-    std::int64_t inner = 1;
-    for (std::size_t k = *input.type.record_axis() + 1; k < input.type.rank(); ++k)
-      inner *= array->second.shape[k];
+    const AxisView view(array->second.shape, *input.type.record_axis());
     std::vector<char>& marks = dropped.at(input.type.record_set());
     for (std::size_t i = 0; i < array->second.data.size(); ++i) {
-      if (std::isnan(array->second.data[i]))
-        marks[i / static_cast<std::size_t>(inner) % marks.size()] = 1;
+      if (std::isnan(array->second.data[i])) marks[view.slice_of(i)] = 1;
     }
   }
   for (const ir::Input& input : program.inputs) {
     const auto array = client.arrays.find(input.name);
     if (array == client.arrays.end() || array->second.rank() != input.type.rank()) continue;
     array->second =
-        keep_records(array->second, *input.type.record_axis(), dropped.at(input.type.record_set()));
+        keep_slices(array->second, *input.type.record_axis(), dropped.at(input.type.record_set()));
   }
   std::int64_t total = 0;
   for (const auto& [set, marks] : dropped) total += std::count(marks.begin(), marks.end(), 1);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "starfold/base/error.h"
+#include "starfold/tensor/axis_view.h"
 
 namespace starfold {
 namespace {
@@ -45,29 +46,10 @@ bool binds(const ir::Program& program, const Client& client) {
 }
 
 Tensor concatenate(const ir::Input& input, const std::vector<const Client*>& clients) {
-  const std::size_t axis = *input.type.record_axis();
   std::vector<const Tensor*> parts;
   parts.reserve(clients.size());
-  Shape shape = clients.front()->arrays.at(input.name).shape;
-  shape[axis] = 0;
-  for (const Client* client : clients) {
-    parts.push_back(&client->arrays.find(input.name)->second);
-    shape[axis] += parts.back()->shape[axis];
-  }
-  std::int64_t outer = 1;
-  for (std::size_t k = 0; k < axis; ++k) outer *= shape[k];
-  Tensor whole;
-  whole.shape = std::move(shape);
-  whole.data.clear();
-  whole.data.reserve(static_cast<std::size_t>(element_count(whole.shape)));
-  for (std::int64_t o = 0; o < outer; ++o) {
-    for (const Tensor* part : parts) {
-      const std::int64_t length = static_cast<std::int64_t>(part->data.size()) / outer;
-      whole.data.insert(whole.data.end(), part->data.begin() + o * length,
-                        part->data.begin() + (o + 1) * length);
-    }
-  }
-  return whole;
+  for (const Client* client : clients) parts.push_back(&client->arrays.find(input.name)->second);
+  return join_along(*input.type.record_axis(), parts);
 }
 
 // The clients at these places.
@@ -89,23 +71,6 @@ Pack pack_together(const ir::Program& program, const std::vector<Client>& all,
       pack.records.arrays.emplace(input.name, concatenate(input, clients));
   }
   return pack;
-}
-
-// Records from `first` to before `last` along an axis.
-Tensor cut(const Tensor& whole, std::size_t axis, std::int64_t first, std::int64_t last) {
-  std::int64_t outer = 1;
-  for (std::size_t k = 0; k < axis; ++k) outer *= whole.shape[k];
-  std::int64_t inner = 1;
-  for (std::size_t k = axis + 1; k < whole.shape.size(); ++k) inner *= whole.shape[k];
-  Tensor part;
-  part.shape = whole.shape;
-  part.shape[axis] = last - first;
-  part.data.clear();
-  for (std::int64_t o = 0; o < outer; ++o) {
-    const auto begin = whole.data.begin() + o * whole.shape[axis] * inner;
-    part.data.insert(part.data.end(), begin + first * inner, begin + last * inner);
-  }
-  return part;
 }
 
 void require_names(const std::vector<Client>& clients) {
@@ -139,8 +104,9 @@ Client unpack(const ir::Program& program, const Pack& pack, const Arrays& arrays
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated()) continue;
     const std::vector<std::int64_t>& ends = pack.ends.at(input.type.record_set());
-    part.arrays.emplace(input.name, cut(arrays.find(input.name)->second, *input.type.record_axis(),
-                                        first == 0 ? 0 : ends[first - 1], ends[last - 1]));
+    part.arrays.emplace(input.name,
+                        slices_between(arrays.find(input.name)->second, *input.type.record_axis(),
+                                       first == 0 ? 0 : ends[first - 1], ends[last - 1]));
   }
   return part;
 }

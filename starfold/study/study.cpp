@@ -132,9 +132,10 @@ class Reader {
 
   std::vector<std::string> columns(const toml::array& list, const std::string& name) const {
     std::vector<std::string> result;
+    std::set<std::string> seen;
     for (const toml::node& entry : list) {
       result.push_back(string(entry, fmt::format("each column of inputs.{}", name)));
-      if (std::count(result.begin(), result.end(), result.back()) > 1) {
+      if (!seen.insert(result.back()).second) {
         fail(entry, fmt::format("inputs.{} names column {} twice", name, printable(result.back())));
       }
     }
@@ -247,12 +248,11 @@ class Reader {
     if (!list->is_array() || !list->as_array()->is_homogeneous<toml::table>()) {
       fail(*list, "clients are written as sections [[client]], each with a name and data");
     }
+    std::set<std::string> seen;
     for (const toml::node& node : *list->as_array()) {
       StudyClient client = read_client(*node.as_table());
-      for (const StudyClient& other : study_.clients) {
-        if (other.name == client.name)
-          fail(node, fmt::format("two clients are named {}", printable(client.name)));
-      }
+      if (!seen.insert(client.name).second)
+        fail(node, fmt::format("two clients are named {}", printable(client.name)));
       study_.clients.push_back(std::move(client));
     }
   }

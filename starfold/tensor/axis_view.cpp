@@ -39,4 +39,21 @@ Tensor keep_slices(const Tensor& tensor, std::size_t axis, const std::vector<cha
   return kept;
 }
 
+Tensor slices_between(const Tensor& tensor, std::size_t axis, std::int64_t first,
+                      std::int64_t last) {
+  const AxisView view(tensor.shape, axis);
+  Tensor part;
+  part.shape = tensor.shape;
+  part.shape[axis] = last - first;
+  part.data.clear();
+  part.data.reserve(static_cast<std::size_t>(element_count(part.shape)));
+  const auto place = [&](std::size_t o, std::int64_t at) {
+    return tensor.data.begin() +
+           static_cast<std::ptrdiff_t>(view.slice(o, static_cast<std::size_t>(at)));
+  };
+  for (std::size_t o = 0; o < view.outer; ++o)
+    part.data.insert(part.data.end(), place(o, first), place(o, last));
+  return part;
+}
+
 }  // namespace starfold

@@ -35,4 +35,8 @@ Tensor join_along(std::size_t axis, const std::vector<const Tensor*>& parts);
 // A tensor without the slices along this axis that are marked.
 Tensor keep_slices(const Tensor& tensor, std::size_t axis, const std::vector<char>& dropped);
 
+// The slices of a tensor along this axis from `first` to before `last`.
+Tensor slices_between(const Tensor& tensor, std::size_t axis, std::int64_t first,
+                      std::int64_t last);
+
 }  // namespace starfold

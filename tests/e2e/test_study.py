@@ -1,5 +1,7 @@
 """Study files: what they may say, queries, categorical columns, mistakes, and `starfold init`."""
+import json
 import os
+import resource
 
 import numpy as np
 import pytest
@@ -83,6 +85,21 @@ def test_levels_of_numbers_and_words(study, duckdb, tmp_path):
     (tmp_path / "bergen.csv").write_text("age,g,y\n1,,1\n")
     result = study(head + 'levels = ["EU", "NA"]\n[options]\nmissing = "drop"')
     assert outputs(result) == [[1], 4, 2]
+
+
+@pytest.mark.parametrize("coding", ["codes", "onehot"])
+def test_a_hundred_thousand_levels(study, tmp_path, coding):
+    levels = [f"level{i}" for i in range(100_000)]
+    records = levels if coding == "codes" else levels[-3:]
+    (tmp_path / "oslo.csv").write_text("g,y\n" + "".join(f"{level},1\n" for level in records))
+    (tmp_path / "bergen.csv").write_text(f"g,y\n{levels[-1]},1\n")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    result = study(f'[inputs]\nx = ["g"]\n[categorical.g]\ncoding = "{coding}"\nlevels = {json.dumps(levels)}\n')
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    total = outputs(result)[0]
+    assert (total == [5000150000]) if coding == "codes" else (total[-4:] == [0, 1, 1, 2] and len(total) == 99_999)
+    # Comparing every level with every other takes far longer.
+    assert spent < 10
 
 
 def test_unseen_level(study, tmp_path):
