@@ -8,6 +8,7 @@ import ipaddress
 import json
 import os
 import pathlib
+import secrets
 import shlex
 import shutil
 import signal
@@ -19,14 +20,11 @@ import time
 import urllib.request
 
 import numpy as np
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 import demo
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BIN = pathlib.Path(sys.executable).parent
+BIN = ROOT / "build/flower-venv/bin"
 READY = 180.0  # seconds for each part to come up, on a busy machine
 STOPPING = 20.0  # seconds to end after SIGTERM
 
@@ -70,11 +68,15 @@ def private(path, data):
 
 
 def pem(key):
+    from cryptography.hazmat.primitives import serialization
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
 
 def make_certificates(folder):
     """A certificate authority of its own, and with it a certificate for loopback."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
 
     def certificate(subject, key, issuer, signer, extensions):
         now = datetime.datetime.now(datetime.timezone.utc)
@@ -103,6 +105,8 @@ def make_certificates(folder):
 
 def make_key(folder, comment):
     """The key of a SuperNode as Flower wants it: P-384, in OpenSSH's form."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
     key = ec.generate_private_key(ec.SECP384R1())
     private(folder / "key",
             key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()))
@@ -133,7 +137,8 @@ def birth(pid):
 class Federation:
     """Processes and files of one federation. What runs is written down before anything else happens, for `stop`."""
 
-    def __init__(self, folder, names, node_command=None):
+    def __init__(self, folder, names, node_command=None, residents=()):
+        """Sites in `residents` answer by a resident worker instead of the shim."""
         self.folder = pathlib.Path(folder).resolve()
         self.names = list(names)
         self.node_command = node_command or [str(ROOT / "build/starfold"), "node", "serve", "{toml}"]
@@ -142,7 +147,16 @@ class Federation:
             "FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "NO_PROXY": "127.0.0.1,localhost",
             "no_proxy": "127.0.0.1,localhost"
         }
+        self.residents = list(residents)
         self.processes = {}  # by name: Popen
+
+    @classmethod
+    def open(cls, folder):
+        """One that another process has prepared."""
+        state = json.loads((pathlib.Path(folder) / "federation.json").read_text())
+        federation = cls(folder, state["names"], state["node_command"], state["residents"])
+        federation.port, federation.site_ports, federation.address = state["port"], state["site_ports"], state["address"]
+        return federation
 
     # Files
 
@@ -159,11 +173,14 @@ class Federation:
             site.mkdir()
             (site / "home").mkdir()
             make_key(site, name)
+            private(site / "secret", secrets.token_bytes(32))
             (site / "NODE.toml").write_text(NODE.format(name=name, columns=json.dumps(demo.COLUMNS)))
             with open(site / "visits.csv", "w", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerows([demo.COLUMNS, *records.get(name, [])])
         self.port, *self.site_ports = free_ports(1 + len(self.names))
         self.address = f"127.0.0.1:{self.port}"
+        state = {key: getattr(self, key) for key in ("names", "node_command", "residents", "port", "site_ports", "address")}
+        (self.folder / "federation.json").write_text(json.dumps(state))
         (self.folder / "home/config.toml").write_text(
             f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "{self.address}"\n'
             f"root-certificates = {json.dumps(str(self.folder / 'ca.crt'))}\n")
@@ -214,9 +231,17 @@ class Federation:
         site = self.folder / name
         (site / "supernode.log").unlink(missing_ok=True)
         port = self.site_ports[self.names.index(name)]
-        config = f'socket="{site / name}.sock"'
-        self.launch(f"supernode {name}", self.supernode_words(port, config, site / "key"), f"{name}/supernode.log",
-                    FLWR_HOME=str(site / "home"))
+        path = site / f"{name}.sock"
+        words = self.supernode_words(port, f'socket="{path}"', site / "key")
+        if name in self.residents:
+            words += ["--isolation", "process", "--superexec-auth-secret-file", site / "secret"]
+        self.launch(f"supernode {name}", words, f"{name}/supernode.log", FLWR_HOME=str(site / "home"))
+
+    def start_resident(self, name):
+        site = self.folder / name
+        address = f"127.0.0.1:{self.site_ports[self.names.index(name)]}"
+        self.launch(f"resident {name}", [BIN / "starfold-flower", "resident", "--supernode", address, "--socket", site / f"{name}.sock",
+                                         "--secret", site / "secret"], f"{name}/resident.log")
 
     def supernode_words(self, port, config, key, certificates="ca.crt"):
         return [
@@ -267,6 +292,8 @@ class Federation:
             self.register()
             for name in self.names:
                 self.start_supernode(name)
+            for name in self.residents:
+                self.start_resident(name)
             for name in self.names:
                 self.wait(f"node {name}", f"the node {name}", (self.folder / name / f"{name}.sock").exists)
                 self.wait(f"supernode {name}", f"the SuperNode {name}", lambda name=name: self.online(name))
@@ -302,11 +329,12 @@ class Federation:
 
 def start(arguments):
     folder = pathlib.Path(arguments.folder)
-    federation = Federation(folder, list(demo.HOSPITALS), arguments.node and shlex.split(arguments.node))
+    federation = Federation(folder, list(demo.HOSPITALS), arguments.node and shlex.split(arguments.node),
+                            [name for name in demo.HOSPITALS if name in arguments.resident or "all" in arguments.resident])
     if federation.recorded():
         sys.exit(f"federation: {folder} is in use; first: tools/federation stop {folder}")
     if folder.exists() and any(folder.iterdir()):
-        if not (folder / "home/config.toml").exists():
+        if not (folder / "federation.json").exists():
             sys.exit(f"federation: {folder} holds something else; not touched")
         shutil.rmtree(folder)
     elif folder.exists():
@@ -327,7 +355,7 @@ End it:                    tools/federation stop{'' if arguments.folder == DEFAU
 
 
 def stop(arguments):
-    federation = Federation(arguments.folder, list(demo.HOSPITALS))
+    federation = Federation(arguments.folder, [])
     if not federation.recorded():
         sys.exit(f"federation: nothing runs in {arguments.folder}")
     federation.stop()
@@ -342,6 +370,8 @@ def main():
     parser.add_argument("what", nargs="?", choices=["start", "stop"], default="start")
     parser.add_argument("folder", nargs="?", default=DEFAULT, help=f"by default {DEFAULT}")
     parser.add_argument("--node", metavar="COMMAND", help="instead of `build/starfold node serve {toml}`")
+    parser.add_argument("--resident", metavar="NAMES", type=lambda text: text.split(","), default=[],
+                        help="sites that answer by a resident worker, not by the shim: names with commas between them, or `all`")
     arguments = parser.parse_args()
     {"start": start, "stop": stop}[arguments.what](arguments)
 

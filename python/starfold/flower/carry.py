@@ -30,7 +30,7 @@ FLOWER_SAYS = {
     7: "its SuperNode does not trust the app",
 }
 SHIM_SAYS = {
-    1: "its node is not running, or lets the SuperNode's user not in",
+    1: "its node is not running, or does not let the SuperNode's user in",
     2: "its node closed the connection without an answer",
     3: "its node did not answer in time",
     4: "its message is larger than can be carried",
@@ -73,7 +73,12 @@ class Carrier:
     def open(self):
         """Starts the first run and looks at who is there."""
         self.bridge = self.start()
-        self.look(time.monotonic())
+        try:
+            self.look(time.monotonic())
+        except Lost:
+            self.bridge.close()
+            self.bridge = None
+            raise
 
     def request(self, client, data):
         """A request replaces what its client has not answered yet; the same once more only has more time."""
@@ -265,7 +270,6 @@ def first_run(carrier, parent, limit):
         try:
             return carrier.open()
         except Lost as lost:
-            carrier.bridge = None
             if time.monotonic() + PAUSE >= deadline or parent.gone.is_set():
                 raise
             say(f"{lost}; trying again")

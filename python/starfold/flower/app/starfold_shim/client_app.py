@@ -70,10 +70,9 @@ def ask(path, request, seconds):
             raise Trouble(CLOSED) from None
 
 
-def exchange(message, context):
+def exchange(path, message):
     """(code, bytes): the bytes are the node's answer if the code is ANSWERED, else none."""
     try:
-        path = context.node_config.get("socket")
         if not isinstance(path, str) or not path:
             return NOT_CONFIGURED, b""
         request = message.content["request"]
@@ -84,7 +83,10 @@ def exchange(message, context):
         return FAILED, b""
 
 
+def reply(message, code, data):
+    return Message(RecordDict({"answer": ConfigRecord({"code": code, "bytes": data})}), reply_to=message)
+
+
 @app.query("starfold")
 def answer(message: Message, context: Context) -> Message:
-    code, data = exchange(message, context)
-    return Message(RecordDict({"answer": ConfigRecord({"code": code, "bytes": data})}), reply_to=message)
+    return reply(message, *exchange(context.node_config.get("socket"), message))
