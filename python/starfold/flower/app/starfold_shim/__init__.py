@@ -1,0 +1,1 @@
+"""Passes bytes between Flower's messages and Unix sockets. It understands none of them."""
