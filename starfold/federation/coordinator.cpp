@@ -23,39 +23,60 @@ void require_clients(const ir::Program& program, const std::vector<std::string>&
 
 }  // namespace
 
+ClientRefused::ClientRefused(const std::string& client, Refusal reason)
+    : RunError(fmt::format("client {} refuses: {}", client, sentence(reason))),
+      client_(client),
+      reason_(reason) {}
+
 Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings,
                          std::vector<std::string> clients, bool optimize,
-                         const std::atomic<bool>* stop)
+                         const std::atomic<bool>* stop, RunIdentity identity)
     : program_(std::move(program)),
       settings_(std::move(settings)),
+      optimize_(optimize),
       stop_(stop),
+      identity_(std::move(identity)),
+      agreement_(agreement(program_->hash, identity_.bindings)),
       clients_(std::move(clients)) {
   require_clients(program_->plan->program, clients_);
   sizes_ = bind_settings(program_->plan->program, settings_);
   answered_.resize(clients_.size());
-  request_ = encode_message(StartMessage{program_->hash, program_->text, sizes_, optimize});
+  left_.resize(clients_.size());
+  greeting_ = {program_->hash, program_->text,  sizes_, optimize_,
+               identity_.run,  identity_.study, {},     identity_.bindings};
+  request_ = encode_message(greeting_);
   if (clients_.empty()) all_answered();  // nobody to wait for
 }
 
+Bytes Coordinator::greeting(std::size_t client) const {
+  StartMessage message = greeting_;
+  if (!identity_.sources.empty()) message.source = identity_.sources.at(client);
+  return encode_message(message);
+}
+
+Bytes Coordinator::request(std::size_t client) const {
+  return phase_ == Phase::greeting ? greeting(client) : request_;
+}
+
+template <typename Fault>
 void Coordinator::reject(std::size_t client, const std::string& reason) const {
-  throw RunError(
+  throw Fault(
       fmt::format("the answer of client {} cannot be used: {}", clients_[client], reason));
 }
 
 std::int64_t Coordinator::absorb(std::size_t client, std::string_view answer) {
   if (client >= clients_.size()) throw Bug(fmt::format("there is no client number {}", client));
   if (done()) reject(client, "the run has ended");
-  if (answered_[client]) reject(client, "it has answered already");
+  if (left_[client]) reject(client, "the run went on without it");
+  if (answered_[client]) reject<LateAnswer>(client, "it has answered already");
   Message message;
   try {
     message = decode_message(answer);
   } catch (const RunError& error) {
     reject(client, error.what());
   }
-  if (const auto* refusal = std::get_if<RefuseMessage>(&message)) {
-    throw RunError(
-        fmt::format("client {} refuses: {}", clients_[client], sentence(refusal->reason)));
-  }
+  if (const auto* refusal = std::get_if<RefuseMessage>(&message))
+    throw ClientRefused(clients_[client], refusal->reason);
   std::int64_t numbers = 0;
   if (phase_ == Phase::greeting) {
     const auto* hello = std::get_if<HelloMessage>(&message);
@@ -68,12 +89,27 @@ std::int64_t Coordinator::absorb(std::size_t client, std::string_view answer) {
     take(client, std::move(*state));
   }
   answered_[client] = true;
-  if (++answers_ == clients_.size()) all_answered();
+  count_answer();
   return numbers;
 }
 
+void Coordinator::leave(std::size_t client) {
+  if (!awaits(client)) throw Bug("a client leaves that is not awaited");
+  left_[client] = true;
+  departures_.push_back({client, rounds_run()});
+  if (departures_.size() == clients_.size()) throw RunError("no client is left");
+  merge_waiting();
+  count_answer();
+}
+
+void Coordinator::count_answer() {
+  ++answers_;
+  if (answers_ == clients_.size()) all_answered();
+}
+
 void Coordinator::greet(std::size_t client, const HelloMessage& message) {
-  if (message.plan_hash != program_->hash) reject(client, "it arrived at another plan");
+  if (message.agreement != agreement_) reject(client, "it arrived at another plan");
+  if (message.run != identity_.run) reject(client, "it belongs to another run");
   // All of it is looked at before any of it is believed.
   for (const auto& [name, value] : message.sizes) {
     const auto& declared = program_->plan->program.sizes;
@@ -95,8 +131,9 @@ void Coordinator::greet(std::size_t client, const HelloMessage& message) {
 }
 
 void Coordinator::take(std::size_t client, StateMessage message) {
-  if (message.plan_hash != program_->hash) reject(client, "it belongs to another program");
-  if (message.sequence != sequence_) reject(client, "it answers another request");
+  if (message.agreement != agreement_) reject(client, "it belongs to another program");
+  if (message.run != identity_.run) reject(client, "it belongs to another run");
+  if (message.sequence != sequence_) reject<LateAnswer>(client, "it answers another request");
   const Round& round = *machine_->round();
   if (message.round != static_cast<std::uint32_t>(round.number))
     reject(client, "it belongs to another round");
@@ -110,9 +147,17 @@ void Coordinator::take(std::size_t client, StateMessage message) {
              fmt::format("{}: {}", describe_fold(*program_->plan, round.merges[i].fold), wrong));
   }
   waiting_[client] = std::move(message.states);
-  // Merge as far as the order of clients allows, and let go of what was merged.
-  while (merged_clients_ < clients_.size() && !waiting_[merged_clients_].empty()) {
+  merge_waiting();
+}
+
+// Merges as far as the order of clients allows, and lets go of what was merged.
+void Coordinator::merge_waiting() {
+  if (phase_ != Phase::running) return;
+  const Round& round = *machine_->round();
+  for (; merged_clients_ < clients_.size(); ++merged_clients_) {
+    if (left_[merged_clients_]) continue;
     std::vector<MergeState>& states = waiting_[merged_clients_];
+    if (states.empty()) return;
     if (merged_.empty()) {
       merged_ = std::move(states);
     } else {
@@ -120,7 +165,6 @@ void Coordinator::take(std::size_t client, StateMessage message) {
         round.merges[i].monoid->merge(merged_[i], states[i]);
     }
     states.clear();
-    ++merged_clients_;
   }
 }
 
@@ -140,7 +184,7 @@ void Coordinator::all_answered() {
 
 void Coordinator::ask() {
   answered_.assign(clients_.size(), false);
-  answers_ = 0;
+  answers_ = departures_.size();
   waiting_.assign(clients_.size(), {});
   merged_.clear();
   merged_clients_ = 0;
@@ -150,10 +194,74 @@ void Coordinator::ask() {
     request_.clear();
     return;
   }
-  EncodeMessage message{program_->hash, sequence_, static_cast<std::uint32_t>(round->number), {}};
+  EncodeMessage message{
+      agreement_, sequence_, static_cast<std::uint32_t>(round->number), {}, identity_.run};
   std::map<ir::NodeId, Tensor> values = machine_->to_send();
   for (const ir::NodeId id : round->receives) message.values.push_back(std::move(values.at(id)));
   request_ = encode_message(message);
+}
+
+// --- checkpoints ----------------------------------------------------------------------------------
+
+Bytes Coordinator::save() const {
+  ByteWriter out;
+  out.text(identity_.run);
+  out.text(agreement_);
+  out.number(static_cast<std::uint32_t>(clients_.size()));
+  for (const std::string& client : clients_) out.text(client);
+  out.number(static_cast<std::uint8_t>(phase_));
+  out.number(sequence_);
+  out.number(static_cast<std::uint32_t>(departures_.size()));
+  for (const Departure& departure : departures_) {
+    out.number(static_cast<std::uint64_t>(departure.client));
+    out.number(departure.rounds);
+  }
+  if (phase_ == Phase::running) {
+    out.numbers(sizes_);
+    machine_->save(out);
+  }
+  return out.take();
+}
+
+Coordinator Coordinator::resume(std::shared_ptr<const CompiledProgram> program, Settings settings,
+                                std::vector<std::string> clients, std::string_view saved,
+                                bool optimize, const std::atomic<bool>* stop,
+                                RunIdentity identity) {
+  ByteReader in(saved);
+  identity.run = in.text();
+  Coordinator coordinator(std::move(program), std::move(settings), std::move(clients), optimize,
+                          stop, std::move(identity));
+  coordinator.restore(in);
+  return coordinator;
+}
+
+void Coordinator::restore(ByteReader& in) {
+  if (in.text() != agreement_)
+    throw RunError("the checkpoint belongs to another program, or to other bindings of its inputs");
+  std::vector<std::string> names;
+  for (auto left = in.number<std::uint32_t>(); left > 0; --left) names.push_back(in.text());
+  if (names != clients_) throw RunError("the checkpoint belongs to other clients");
+  const auto phase = in.number<std::uint8_t>();
+  if (phase > static_cast<std::uint8_t>(Phase::running)) ByteReader::fail();
+  sequence_ = in.number<std::uint64_t>();
+  for (auto left = in.number<std::uint32_t>(); left > 0; --left) {
+    const auto client = in.number<std::uint64_t>();
+    if (client >= clients_.size() || left_[client]) ByteReader::fail();
+    left_[client] = true;
+    departures_.push_back({client, in.number<std::int64_t>()});
+  }
+  answers_ = departures_.size();
+  if (answers_ == clients_.size() && !clients_.empty()) ByteReader::fail();
+  if (static_cast<Phase>(phase) == Phase::running) {
+    sizes_ = in.numbers();
+    require_sizes(program_->plan->program, sizes_);
+    require_shapes(program_->plan->program, settings_, sizes_);
+    require_memory(program_->plan->program, settings_, sizes_);
+    machine_.emplace(program_->plan, sizes_, settings_, in, stop_);
+    phase_ = Phase::running;
+    ask();
+  }
+  in.end();
 }
 
 }  // namespace starfold

@@ -4,11 +4,50 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 
+#include "starfold/base/error.h"
 #include "starfold/federation/program.h"
 #include "starfold/runtime/machine.h"
 
 namespace starfold {
+
+// What a run over real clients says of itself, beside its program.
+struct RunIdentity {
+  std::string run;                   // 32 hexadecimal digits
+  std::string study;                 // its name, for data owners
+  std::string bindings;              // which columns become which input
+  std::vector<std::string> sources;  // by client: the name of its table
+};
+
+// A client says no.
+class ClientRefused : public RunError {
+ public:
+  ClientRefused(const std::string& client, Refusal reason);
+  const std::string& client() const { return client_; }
+  Refusal reason() const { return reason_; }
+
+ private:
+  std::string client_;
+  Refusal reason_;
+};
+
+// An answer that is changed or of the wrong form. The client may be asked again.
+class UnusableAnswer : public RunError {
+ public:
+  using RunError::RunError;
+};
+// One that belongs to a question which is over: it came late, or twice.
+class LateAnswer : public UnusableAnswer {
+ public:
+  using UnusableAnswer::UnusableAnswer;
+};
+
+// A client that the run went on without.
+struct Departure {
+  std::size_t client = 0;
+  std::int64_t rounds = 0;  // that it took part in
+};
 
 class Coordinator {
  public:
@@ -17,16 +56,33 @@ class Coordinator {
   // from outside.
   Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings,
               std::vector<std::string> clients, bool optimize = true,
-              const std::atomic<bool>* stop = nullptr);
+              const std::atomic<bool>* stop = nullptr, RunIdentity identity = {});
+
+  // The same coordinator as the one that was saved, before the same round, so that the run goes on to the same bits.
+  // RunError when the bytes are no state of this run. It keeps the identity of the run that was saved.
+  static Coordinator resume(std::shared_ptr<const CompiledProgram> program, Settings settings,
+                            std::vector<std::string> clients, std::string_view saved,
+                            bool optimize = true, const std::atomic<bool>* stop = nullptr,
+                            RunIdentity identity = {});
+  // Everything it knows, without the answers to the request in progress: those are asked for again.
+  Bytes save() const;
 
   // What to send to every client now; empty when done.
   const Bytes& request() const { return request_; }
+  // What to send to this client now: while clients are greeted, each is told the name of its own table.
+  Bytes request(std::size_t client) const;
+  // What started the run at this client, for one that has forgotten it.
+  Bytes greeting(std::size_t client) const;
   // Takes one client's answer. Answers may come in any order; they are merged in client order, so
-  // the result does not depend on it. RunError names the client when it refuses or its answer cannot be
-  // used; another answer of that client is still welcome then.
+  // the result does not depend on it. ClientRefused when it says no, UnusableAnswer when its answer cannot be
+  // used; another answer of that client is still welcome then. RunError when clients disagree.
   // How many numbers about records it held.
   std::int64_t absorb(std::size_t client, std::string_view answer);
+  // Goes on without a client: it takes no part in this round or any later one.
+  void leave(std::size_t client);
   bool done() const { return phase_ == Phase::done; }
+  // Whether an answer of this client is still needed for the request in progress.
+  bool awaits(std::size_t client) const { return !done() && !answered_[client] && !left_[client]; }
 
   const Results& results() const { return machine_->results(); }
   std::int64_t rounds_run() const { return static_cast<std::int64_t>(sequence_); }
@@ -34,26 +90,38 @@ class Coordinator {
   const Round* round() const { return machine_ ? machine_->round() : nullptr; }
   std::int64_t iteration() const { return machine_ ? machine_->iteration() : 0; }
   const SizeValues& sizes() const { return sizes_; }
+  const std::string& run() const { return identity_.run; }
+  const std::vector<Departure>& departures() const { return departures_; }
 
  private:
-  enum class Phase { greeting, running, done };
+  enum class Phase : std::uint8_t { greeting, running, done };
 
+  template <typename Fault = UnusableAnswer>
   [[noreturn]] void reject(std::size_t client, const std::string& reason) const;
   void greet(std::size_t client, const HelloMessage& message);
   void take(std::size_t client, StateMessage message);
+  void merge_waiting();
+  void count_answer();
   void all_answered();
   void ask();
+  void restore(ByteReader& in);
 
   std::shared_ptr<const CompiledProgram> program_;
   Settings settings_;
+  bool optimize_;
   const std::atomic<bool>* stop_;
+  RunIdentity identity_;
+  std::string agreement_;
   std::vector<std::string> clients_;
   Phase phase_ = Phase::greeting;
+  StartMessage greeting_;
   Bytes request_;
   std::uint64_t sequence_ = 0;  // rounds finished; also the number of the request in progress
   SizeValues sizes_;
   std::map<std::string, std::string> size_from_;
   std::vector<bool> answered_;
+  std::vector<bool> left_;
+  std::vector<Departure> departures_;
   std::size_t answers_ = 0;
   std::vector<std::vector<MergeState>> waiting_;  // by client, until all before it are merged
   std::vector<MergeState> merged_;

@@ -44,15 +44,16 @@ std::int64_t packed_clients(const std::vector<Pack>& packs) {
 }
 
 // The first client of a pack that cannot answer what its pack could not, found by halves: a pack fails
-// when one of its records does. `requests` are those that led there.
+// when one of its records does. `requests` are those that led there: the greeting and the one with number `sequence`.
 RunError blame(const ir::Program& program, const Pack& pack, const Arrays& arrays,
-               const RunError& failure, const std::vector<Bytes>& requests, ProgramCache& cache,
-               EngineOptions options) {
+               const RunError& failure, const std::vector<Bytes>& requests, std::uint64_t sequence,
+               ProgramCache& cache, EngineOptions options) {
   const auto trouble = [&](std::size_t first, std::size_t last) {
     Node node(unpack(program, pack, arrays, first, last), cache, options);
     for (const Bytes& request : requests) {
       node.handle(request);
       if (node.trouble()) break;
+      node.go_on(sequence);
     }
     return node.trouble();
   };
@@ -143,8 +144,8 @@ class LocalRun {
     const Client client = nodes_[i].release_client();
     std::vector<Bytes> requests = {greeting_};
     if (request != greeting_) requests.push_back(request);
-    throw blame(program_->plan->program, packs_[i], client.arrays, failure, requests, cache_,
-                engine_);
+    throw blame(program_->plan->program, packs_[i], client.arrays, failure, requests,
+                static_cast<std::uint64_t>(coordinator_.rounds_run()), cache_, engine_);
   }
 
   const Clock::time_point start_ = Clock::now();

@@ -30,9 +30,12 @@ struct RunOptions {
       nullptr;  // set from outside to end the run after the current round
 };
 
+// What a client somewhere else has is not told.
+inline constexpr std::int64_t unknown_records = -1;
+
 struct ClientReport {
   std::string name;
-  std::int64_t records = 0;
+  std::int64_t records = 0;  // or unknown_records
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
   std::int64_t numbers_sent = 0;  // about its records: the entries of its states in all rounds
@@ -61,6 +64,8 @@ struct RunReport {
   std::map<std::string, std::vector<std::string>>
       columns;                 // names by input, where the caller knows them
   bool client_details = true;  // whether a page may say how many records each client has
+  std::string run;             // the identity of a run over nodes; empty in one process
+  std::vector<Departure> departures;  // clients that the run went on without
 };
 
 // Runs a program without errors over clients, each of which encodes its own records. RunError when data,

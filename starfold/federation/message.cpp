@@ -3,21 +3,15 @@
 #include <fmt/format.h>
 #include <openssl/sha.h>
 
-#include <bit>
-#include <cstring>
-
 #include "starfold/base/error.h"
+#include "starfold/base/hash.h"
 
 namespace starfold {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "messages are written as they lie in memory");
-
 constexpr std::string_view magic = "STARFOLD";
 constexpr std::size_t header_size = 8 + 2 + 2 + 8;
 constexpr std::size_t checksum_size = 8;
-constexpr std::size_t max_rank = 32;
 
 std::string checksum(std::string_view bytes) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -25,103 +19,8 @@ std::string checksum(std::string_view bytes) {
   return {reinterpret_cast<const char*>(digest), checksum_size};
 }
 
-class Writer {
- public:
-  template <typename Number>
-  void number(Number value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  void text(std::string_view value) {
-    number(static_cast<std::uint64_t>(value.size()));
-    bytes_.append(value);
-  }
-  void tensor(const Tensor& tensor) {
-    number(static_cast<std::uint8_t>(tensor.rank()));
-    for (const std::int64_t extent : tensor.shape) number(extent);
-    bytes_.append(reinterpret_cast<const char*>(tensor.data.data()),
-                  tensor.data.size() * sizeof(double));
-  }
-  void tensors(const std::vector<Tensor>& all) {
-    number(static_cast<std::uint32_t>(all.size()));
-    for (const Tensor& one : all) tensor(one);
-  }
-  void sizes(const SizeValues& values) {
-    number(static_cast<std::uint32_t>(values.size()));
-    for (const auto& [name, value] : values) {
-      text(name);
-      number(value);
-    }
-  }
-  Bytes take() { return std::move(bytes_); }
-
- private:
-  Bytes bytes_;
-};
-
-// Reads what Writer wrote; every length is checked against what is there.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
-
-  template <typename Number>
-  Number number() {
-    Number value;
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
-    return value;
-  }
-  std::string text() { return std::string(take(number<std::uint64_t>())); }
-  Tensor tensor() {
-    const std::size_t rank = number<std::uint8_t>();
-    if (rank > max_rank) fail();
-    Shape shape;
-    std::uint64_t count = 1;
-    for (std::size_t i = 0; i < rank; ++i) {
-      const auto extent = number<std::int64_t>();
-      if (extent < 0 || __builtin_mul_overflow(count, static_cast<std::uint64_t>(extent), &count))
-        fail();
-      shape.push_back(extent);
-    }
-    if (count > rest_.size() / sizeof(double)) fail();
-    const std::string_view data = take(count * sizeof(double));
-    std::vector<double> values(count);
-    if (count > 0) std::memcpy(values.data(), data.data(), data.size());
-    return {std::move(shape), std::move(values)};
-  }
-  std::vector<Tensor> tensors() {
-    std::vector<Tensor> all;
-    for (auto left = number<std::uint32_t>(); left > 0; --left) all.push_back(tensor());
-    return all;
-  }
-  SizeValues sizes() {
-    SizeValues values;
-    for (auto left = number<std::uint32_t>(); left > 0; --left) {
-      std::string name = text();
-      // One layout per message: names ascend, so that equal messages are equal bytes.
-      if (!values.empty() && values.rbegin()->first >= name) fail();
-      values[std::move(name)] = number<std::int64_t>();
-    }
-    return values;
-  }
-  void end() const {
-    if (!rest_.empty()) fail();
-  }
-  [[noreturn]] static void fail() {
-    throw RunError("a message is malformed: a length or an order does not fit");
-  }
-
- private:
-  std::string_view take(std::uint64_t count) {
-    if (count > rest_.size()) fail();
-    const std::string_view taken = rest_.substr(0, count);
-    rest_.remove_prefix(count);
-    return taken;
-  }
-
-  std::string_view rest_;
-};
-
 // The fields of each kind, once for writing and once for reading.
-void write(Writer& out, const StartMessage& m) {
+void write(ByteWriter& out, const StartMessage& m) {
   out.text(m.plan_hash);
   out.text(m.program.name);
   out.text(m.program.text);
@@ -130,76 +29,96 @@ void write(Writer& out, const StartMessage& m) {
     out.text(name);
     out.text(text);
   }
-  out.sizes(m.sizes);
-  out.number(static_cast<std::uint8_t>(m.optimize ? 1 : 0));
+  out.numbers(m.sizes);
+  out.flag(m.optimize);
+  out.text(m.run);
+  out.text(m.study);
+  out.text(m.source);
+  out.text(m.bindings);
 }
-StartMessage read_start(Reader& in) {
+StartMessage read_start(ByteReader& in) {
   StartMessage m;
   m.plan_hash = in.text();
   m.program.name = in.text();
   m.program.text = in.text();
   for (auto left = in.number<std::uint32_t>(); left > 0; --left) {
     std::string name = in.text();
-    if (!m.program.modules.empty() && m.program.modules.rbegin()->first >= name) Reader::fail();
+    if (!m.program.modules.empty() && m.program.modules.rbegin()->first >= name) ByteReader::fail();
     m.program.modules[std::move(name)] = in.text();
   }
-  m.sizes = in.sizes();
-  const auto optimize = in.number<std::uint8_t>();
-  if (optimize > 1) Reader::fail();
-  m.optimize = optimize != 0;
+  m.sizes = in.numbers();
+  m.optimize = in.flag();
+  m.run = in.text();
+  m.study = in.text();
+  m.source = in.text();
+  m.bindings = in.text();
   return m;
 }
 
-void write(Writer& out, const HelloMessage& m) {
-  out.text(m.plan_hash);
-  out.sizes(m.sizes);
+void write(ByteWriter& out, const HelloMessage& m) {
+  out.text(m.agreement);
+  out.numbers(m.sizes);
+  out.text(m.run);
 }
-HelloMessage read_hello(Reader& in) {
+HelloMessage read_hello(ByteReader& in) {
   HelloMessage m;
-  m.plan_hash = in.text();
-  m.sizes = in.sizes();
+  m.agreement = in.text();
+  m.sizes = in.numbers();
+  m.run = in.text();
   return m;
 }
 
-void write(Writer& out, const EncodeMessage& m) {
-  out.text(m.plan_hash);
+void write(ByteWriter& out, const EncodeMessage& m) {
+  out.text(m.agreement);
   out.number(m.sequence);
   out.number(m.round);
   out.tensors(m.values);
+  out.text(m.run);
 }
-EncodeMessage read_encode(Reader& in) {
+EncodeMessage read_encode(ByteReader& in) {
   EncodeMessage m;
-  m.plan_hash = in.text();
+  m.agreement = in.text();
   m.sequence = in.number<std::uint64_t>();
   m.round = in.number<std::uint32_t>();
   m.values = in.tensors();
+  m.run = in.text();
   return m;
 }
 
-void write(Writer& out, const StateMessage& m) {
-  out.text(m.plan_hash);
+void write(ByteWriter& out, const StateMessage& m) {
+  out.text(m.agreement);
   out.number(m.sequence);
   out.number(m.round);
   out.number(static_cast<std::uint32_t>(m.states.size()));
   for (const MergeState& state : m.states) out.tensors(state);
+  out.text(m.run);
 }
-StateMessage read_state(Reader& in) {
+StateMessage read_state(ByteReader& in) {
   StateMessage m;
-  m.plan_hash = in.text();
+  m.agreement = in.text();
   m.sequence = in.number<std::uint64_t>();
   m.round = in.number<std::uint32_t>();
   for (auto left = in.number<std::uint32_t>(); left > 0; --left) m.states.push_back(in.tensors());
+  m.run = in.text();
   return m;
 }
 
-void write(Writer& out, const RefuseMessage& m) { out.number(static_cast<std::uint8_t>(m.reason)); }
-RefuseMessage read_refuse(Reader& in) {
+void write(ByteWriter& out, const RefuseMessage& m) {
+  out.number(static_cast<std::uint8_t>(m.reason));
+}
+RefuseMessage read_refuse(ByteReader& in) {
   const auto reason = in.number<std::uint8_t>();
-  if (reason >= refusal_count) Reader::fail();
+  if (reason >= refusal_count) ByteReader::fail();
   return {static_cast<Refusal>(reason)};
 }
 
-Message read_body(std::uint16_t kind, Reader& in) {
+void write(ByteWriter& /*out*/, const DescribeMessage& /*m*/) {}
+DescribeMessage read_describe(ByteReader& /*in*/) { return {}; }
+
+void write(ByteWriter& out, const DescriptionMessage& m) { out.text(m.text); }
+DescriptionMessage read_description(ByteReader& in) { return {in.text()}; }
+
+Message read_body(std::uint16_t kind, ByteReader& in) {
   switch (kind) {
     case 0:
       return read_start(in);
@@ -211,6 +130,10 @@ Message read_body(std::uint16_t kind, Reader& in) {
       return read_state(in);
     case 4:
       return read_refuse(in);
+    case 5:
+      return read_describe(in);
+    case 6:
+      return read_description(in);
     default:
       throw RunError(fmt::format("a message is of unknown kind {}", kind));
   }
@@ -218,22 +141,55 @@ Message read_body(std::uint16_t kind, Reader& in) {
 
 }  // namespace
 
+namespace {
+
+// In the order of Refusal: what the server is told, and the rule of the client's policy where there is one.
+struct RefusalRow {
+  std::string_view sentence;
+  std::string_view rule = {};
+};
+constexpr RefusalRow refusals[refusal_count] = {
+    {"the request cannot be read"},
+    {"this message is not for a client"},
+    {"the program has errors"},
+    {"the same text gives another plan there; client and server run different versions"},
+    {"its data do not fit the program"},
+    {"no program was started"},
+    {"the request belongs to another program"},
+    {"the plan has no such round"},
+    {"the shared values are not those that the round needs"},
+    {"its records cannot be folded as the program asks"},
+    {"it has not enough memory or threads"},
+    {"an internal error"},
+    {"the request belongs to another run"},
+    {"the request is out of order"},
+    {"it has no source of this name", "source"},
+    {"its policy does not let programs bind one of these columns", "columns"},
+    {"its policy does not allow one of the merges of this program", "merges"},
+    {"its policy allows fewer numbers", "max_numbers"},
+    {"its policy allows fewer rounds", "max_rounds"},
+    {"its policy does not list this program", "programs"},
+    {"its owner has not approved this study yet", "approval"},
+    {"its owner has denied this study", "denied"},
+    {"this study was refused too often there; its owner must approve it again", "max_refusals"},
+    {"its policy requires differential privacy", "privacy"},
+    {"its policy requires secure aggregation", "secure_aggregation"},
+    {"refused by the policy of this client", "policy"},
+};
+
+}  // namespace
+
 std::string_view sentence(Refusal refusal) {
-  static constexpr std::string_view sentences[refusal_count] = {
-      "the request cannot be read",
-      "this message is not for a client",
-      "the program has errors",
-      "the same text gives another plan there; client and server run different versions",
-      "its data do not fit the program",
-      "no program was started",
-      "the request belongs to another program",
-      "the plan has no such round",
-      "the shared values are not those that the round needs",
-      "its records cannot be folded as the program asks",
-      "it has not enough memory or threads",
-      "an internal error",
-  };
-  return sentences[static_cast<std::size_t>(refusal)];
+  return refusals[static_cast<std::size_t>(refusal)].sentence;
+}
+
+std::string_view rule_of(Refusal refusal) {
+  return refusals[static_cast<std::size_t>(refusal)].rule;
+}
+
+std::string agreement(const std::string& plan_hash, std::string_view bindings) {
+  if (bindings.empty()) return plan_hash;
+  return sha256_hex(fmt::format("{}\n{}", plan_hash, bindings));
 }
 
 std::int64_t numbers_in(const std::vector<MergeState>& states) {
@@ -245,11 +201,11 @@ std::int64_t numbers_in(const std::vector<MergeState>& states) {
 }
 
 Bytes encode_message(const Message& message) {
-  Writer body;
+  ByteWriter body;
   std::visit([&](const auto& m) { write(body, m); }, message);
   const Bytes content = body.take();
   Bytes bytes(magic);
-  Writer header;
+  ByteWriter header;
   header.number(message_version);
   header.number(static_cast<std::uint16_t>(message.index()));
   header.number(static_cast<std::uint64_t>(content.size()));
@@ -259,11 +215,16 @@ Bytes encode_message(const Message& message) {
   return bytes;
 }
 
+bool is_greeting(std::string_view bytes) {
+  constexpr std::size_t kind_at = magic.size() + 2;
+  return bytes.size() > kind_at && bytes.starts_with(magic) && bytes[kind_at] == 1;
+}
+
 Message decode_message(std::string_view bytes) {
   if (bytes.substr(0, magic.size()) != magic)
     throw RunError("these bytes are not a Starfold message");
   if (bytes.size() < header_size + checksum_size) throw RunError("a message is cut short");
-  Reader header(bytes.substr(magic.size(), header_size - magic.size()));
+  ByteReader header(bytes.substr(magic.size(), header_size - magic.size()));
   const auto version = header.number<std::uint16_t>();
   const auto kind = header.number<std::uint16_t>();
   const auto length = header.number<std::uint64_t>();
@@ -278,7 +239,7 @@ Message decode_message(std::string_view bytes) {
   const std::string_view covered = bytes.substr(0, header_size + room);
   if (checksum(covered) != bytes.substr(covered.size()))
     throw RunError("a message was changed on its way: its checksum is wrong");
-  Reader body(bytes.substr(header_size, room));
+  ByteReader body(bytes.substr(header_size, room));
   Message message = read_body(kind, body);
   body.end();
   return message;

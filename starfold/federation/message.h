@@ -1,10 +1,10 @@
-// What crosses between server and clients: five kinds of message, one byte layout.
+// What crosses between server and clients: seven kinds of message, one byte layout.
 //
 //   "STARFOLD"  version:u16  kind:u16  length:u64  body  checksum:u64
 //
 // Numbers are little-endian; the checksum is the beginning of the SHA-256 of everything before it.
-// Every message but a refusal carries the plan hash, so that nobody answers a question about another
-// program.
+// Every message about a program carries what both sides agreed on, so that nobody answers a question about another
+// one, and the identity of the run.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,12 @@
 #include <vector>
 
 #include "starfold/merge/monoid.h"
+#include "starfold/tensor/bytes.h"
 #include "starfold/types/size.h"
 
 namespace starfold {
 
-inline constexpr std::uint16_t message_version = 2;
-
-using Bytes = std::string;
+inline constexpr std::uint16_t message_version = 3;
 
 // A program as it travels: its text and that of its own modules. Never a plan: each side compiles.
 struct ProgramText {
@@ -37,26 +36,43 @@ struct StartMessage {
   ProgramText program;
   SizeValues sizes;
   bool optimize = true;
+  std::string run = {};       // its identity: 32 hexadecimal digits; empty in one process
+  std::string study = {};     // its name, for the owner's eyes
+  std::string source = {};    // the name of the client's table, never a path
+  std::string bindings = {};  // which columns become which input (data/binding_text.h)
 };
 // Client: I arrived at the same plan, and these are the sizes of my data.
 struct HelloMessage {
-  std::string plan_hash;
+  std::string agreement;
   SizeValues sizes;
+  std::string run = {};
 };
 // Server: encode this round with these shared values, in the order of Round::receives.
 struct EncodeMessage {
-  std::string plan_hash;
+  std::string agreement;
   std::uint64_t sequence = 0;  // counts the requests of a run
   std::uint32_t round = 0;
   std::vector<Tensor> values;
+  std::string run = {};
 };
 // Client: my part of the shared state, in the order of Round::merges.
 struct StateMessage {
-  std::string plan_hash;
+  std::string agreement;
   std::uint64_t sequence = 0;
   std::uint32_t round = 0;
   std::vector<MergeState> states;
+  std::string run = {};
 };
+// Anyone: what have you, and what do you let out?
+struct DescribeMessage {};
+// Client: my sources with their columns, and my policy; JSON (node/description.h). Nothing in it comes from a record.
+struct DescriptionMessage {
+  std::string text;
+};
+
+// What both sides agree on: the plan's hash, together with the bindings where there are any.
+std::string agreement(const std::string& plan_hash, std::string_view bindings);
+
 // Why a client does not answer. The server learns which of these it is, and nothing else: what it
 // learns of records is what the exposure table lists.
 enum class Refusal : std::uint8_t {
@@ -72,24 +88,44 @@ enum class Refusal : std::uint8_t {
   cannot_encode,  // the records cannot be folded: data or numerics
   no_resources,   // memory or threads
   internal_error,
+  another_run,
+  out_of_order,  // a round before its time, or a second question with the number of an answered one
+  // What a client's policy forbids, as far as it follows from program, columns and sizes alone.
+  no_such_source,
+  columns,
+  merges,
+  max_numbers,
+  max_rounds,
+  programs,
+  pending,
+  denied,
+  max_refusals,
+  privacy,
+  secure_aggregation,
+  policy,  // everything that depends on records: one sentence, so that it tells nothing about them
 };
-inline constexpr std::size_t refusal_count = 12;
+inline constexpr std::size_t refusal_count = 26;
 
 // A refusal in words; one fixed sentence each.
 std::string_view sentence(Refusal refusal);
+// The rule of the policy behind it; empty when it is not a matter of policy.
+std::string_view rule_of(Refusal refusal);
 
 // Client: no. The detail stays with the client's owner (Node::trouble).
 struct RefuseMessage {
   Refusal reason = Refusal::internal_error;
 };
 
-using Message =
-    std::variant<StartMessage, HelloMessage, EncodeMessage, StateMessage, RefuseMessage>;
+using Message = std::variant<StartMessage, HelloMessage, EncodeMessage, StateMessage, RefuseMessage,
+                             DescribeMessage, DescriptionMessage>;
 
 Bytes encode_message(const Message& message);
 
 // How many numbers about records these states hold.
 std::int64_t numbers_in(const std::vector<MergeState>& states);
+
+// Whether bytes say that they are a client's greeting; they may be anything else besides.
+bool is_greeting(std::string_view bytes);
 
 // The message in these bytes; RunError when they are cut, changed, of another version or no message.
 Message decode_message(std::string_view bytes);

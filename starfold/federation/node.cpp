@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <new>
 #include <system_error>
 
@@ -29,6 +31,13 @@ auto or_refuse(Refusal reason, const std::string& client, const Step& step) {
     const std::string words = what.starts_with(name) ? what : name + ": " + what;
     throw Refused{reason, error.where() ? RunError(words, *error.where()) : RunError(words)};
   }
+}
+
+bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Tensor& x, const Tensor& y) {
+    return x.shape == y.shape &&
+           std::memcmp(x.data.data(), y.data.data(), x.data.size() * sizeof(double)) == 0;
+  });
 }
 
 }  // namespace
@@ -59,16 +68,28 @@ Node::Node(Client client, ProgramCache& cache, EngineOptions options)
 
 Bytes Node::handle(std::string_view request) {
   trouble_.reset();
+  Message message;
+  try {
+    message = decode_message(request);
+  } catch (const RunError& error) {
+    trouble_ = RunError(fmt::format("client {}: {}", client_.name, error.what()));
+    return encode_message(RefuseMessage{Refusal::unreadable});
+  }
+  return encode_message(answer(std::move(message)));
+}
+
+Message Node::answer(Message request) {
+  trouble_.reset();
   const auto refuse = [&](Refusal reason, RunError detail) {
     trouble_ = std::move(detail);
-    return encode_message(RefuseMessage{reason});
+    return RefuseMessage{reason};
   };
   // What an unexpected failure says may hold anything, so nobody is told its words.
   const auto own = [&](Refusal reason) {
     return RunError(fmt::format("client {}: {}", client_.name, sentence(reason)));
   };
   try {
-    return encode_message(answer(request));
+    return dispatch(request);
   } catch (const Refused& refused) {
     return refuse(refused.reason, refused.detail);
   } catch (const std::bad_alloc&) {
@@ -87,12 +108,17 @@ void Node::refuse(Refusal reason, const std::string& detail) const {
   throw Refused{reason, RunError(fmt::format("client {}: {}", client_.name, detail))};
 }
 
-Message Node::answer(std::string_view bytes) {
-  const Message request =
-      or_refuse(Refusal::unreadable, client_.name, [&] { return decode_message(bytes); });
+Message Node::dispatch(Message& request) {
   if (const auto* message = std::get_if<StartMessage>(&request)) return start(*message);
-  if (const auto* message = std::get_if<EncodeMessage>(&request)) return encode(*message);
+  if (auto* message = std::get_if<EncodeMessage>(&request)) return encode(*message);
   refuse(Refusal::not_a_request, "this message is not for a client");
+}
+
+void Node::go_on(std::uint64_t sequence, std::optional<std::uint32_t> after) {
+  last_.reset();
+  sequence_ = sequence;
+  last_round_ = after;
+  any_round_ = !after && sequence > 0;
 }
 
 Message Node::start(const StartMessage& message) {
@@ -107,17 +133,36 @@ Message Node::start(const StartMessage& message) {
     sizes_ = bind_client(program_->plan->program, client_, message.sizes);
     require_sizes(program_->plan->program, sizes_);
     rounds_ = rounds_of(*program_->plan);
+    order_ = round_order(*program_->plan);
+    run_ = message.run;
+    agreement_ = agreement(program_->hash, message.bindings);
+    go_on(0);
     engine_ = std::make_unique<Engine>(cache_.encoders(program_, sizes_), client_, options_);
-    return HelloMessage{program_->hash, sizes_};
+    return HelloMessage{agreement_, sizes_, run_};
   });
 }
 
-Message Node::encode(const EncodeMessage& message) {
-  if (!engine_) refuse(Refusal::not_started, "no program was started");
-  if (message.plan_hash != program_->hash)
+// A round has its time: what a server may learn by asking twice, or in another order, is not in the plan.
+void Node::check_order(const EncodeMessage& message) const {
+  if (message.run != run_) refuse(Refusal::another_run, "a request of another run");
+  if (message.agreement != agreement_)
     refuse(Refusal::another_program, "a request for another program");
   if (message.round >= rounds_.size())
     refuse(Refusal::no_such_round, fmt::format("the plan has no round {}", message.round));
+  if (last_ && message.sequence == last_->sequence && message.round == last_->round &&
+      same_bits(message.values, last_->values))
+    return;  // asked again: the answer is the same
+  if (message.sequence != sequence_)
+    refuse(Refusal::out_of_order,
+           fmt::format("request {} was expected, not {}", sequence_, message.sequence));
+  const std::set<int>& next = last_round_ ? order_.after[*last_round_] : order_.first;
+  if (!any_round_ && next.count(static_cast<int>(message.round)) == 0)
+    refuse(Refusal::out_of_order, fmt::format("round {} cannot come now", message.round));
+}
+
+Message Node::encode(EncodeMessage& message) {
+  if (!engine_) refuse(Refusal::not_started, "no program was started");
+  check_order(message);
   const Round& round = *rounds_[message.round];
   if (message.values.size() != round.receives.size()) {
     refuse(Refusal::values_misfit,
@@ -135,8 +180,13 @@ Message Node::encode(const EncodeMessage& message) {
     received.emplace(round.receives[i], message.values[i]);
   }
   return or_refuse(Refusal::cannot_encode, client_.name, [&]() -> Message {
-    return StateMessage{program_->hash, message.sequence, message.round,
-                        engine_->encode(round, received)};
+    StateMessage state{agreement_, message.sequence, message.round,
+                       engine_->encode(round, received), run_};
+    sequence_ = message.sequence + 1;
+    last_round_ = message.round;
+    any_round_ = false;
+    last_ = std::move(message);
+    return state;
   });
 }
 

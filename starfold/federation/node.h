@@ -8,6 +8,7 @@
 #include "starfold/base/error.h"
 #include "starfold/federation/program.h"
 #include "starfold/ops/standard.h"
+#include "starfold/plan/order.h"
 #include "starfold/runtime/engine.h"
 
 namespace starfold {
@@ -38,11 +39,23 @@ class Node {
   // The answer to a request, always a message: hello, state, or a refusal with one of the fixed
   // reasons.
   Bytes handle(std::string_view request);
+  // The same for a request that was read already.
+  Message answer(Message request);
+  // The next request has this number, and its round follows `after`; any round when that is not known. For a run
+  // that began before this node was made.
+  void go_on(std::uint64_t sequence, std::optional<std::uint32_t> after = std::nullopt);
   // What stood behind a refusal of the last request, for the owner of the data alone: it may hold counts
   // and sizes, and names the client and, where there is one, the place in the program.
   const std::optional<RunError>& trouble() const { return trouble_; }
 
   const Client& client() const { return client_; }
+  // What was started; null before.
+  const CompiledProgram* program() const { return program_.get(); }
+  const SizeValues& sizes() const { return sizes_; }
+  // What encodes its records; of a program that was started.
+  const Engine& engine() const { return *engine_; }
+  // A round of the program by its number, and the values it received by node.
+  const Round& round(std::uint32_t number) const { return *rounds_.at(number); }
 
   // Lets go of the arrays as they came, once the program that was started has laid them out. No other
   // program can be started after that.
@@ -54,17 +67,25 @@ class Node {
   }
 
  private:
-  Message answer(std::string_view bytes);
+  Message dispatch(Message& request);
   [[noreturn]] void refuse(Refusal reason, const std::string& detail) const;
   Message start(const StartMessage& message);
-  Message encode(const EncodeMessage& message);
+  Message encode(EncodeMessage& message);
+  void check_order(const EncodeMessage& message) const;
 
   Client client_;
   ProgramCache& cache_;
   EngineOptions options_;
   std::shared_ptr<const CompiledProgram> program_;
+  std::string agreement_;
+  std::string run_;
   SizeValues sizes_;
   std::vector<const Round*> rounds_;
+  RoundOrder order_;
+  std::uint64_t sequence_ = 0;  // of the next request
+  std::optional<EncodeMessage> last_;  // that was answered: it may be asked again
+  std::optional<std::uint32_t> last_round_;
+  bool any_round_ = false;  // may come next
   std::unique_ptr<Engine> engine_;
   std::optional<RunError> trouble_;
 };

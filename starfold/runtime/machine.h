@@ -1,6 +1,5 @@
 // The server's side of a plan: walks blocks and loops, hands out rounds, runs the decoders. It knows
-// only shared values; they are also all that a checkpoint would have to hold
-// (prop:round-wise-shared-memory).
+// only shared values; they are also all that a checkpoint holds (prop:round-wise-shared-memory).
 #pragma once
 
 #include <atomic>
@@ -9,6 +8,7 @@
 #include "starfold/merge/monoid.h"
 #include "starfold/plan/plan.h"
 #include "starfold/runtime/reference.h"
+#include "starfold/tensor/bytes.h"
 
 namespace starfold {
 
@@ -18,6 +18,13 @@ class Machine {
   // at the end of an iteration with a RunError: loops of shared values alone meet no client who could.
   Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings,
           const std::atomic<bool>* stop = nullptr);
+
+  // The same machine as the one whose state was saved before one of its rounds; RunError when the bytes are no state
+  // of this plan.
+  Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings,
+          ByteReader& saved, const std::atomic<bool>* stop = nullptr);
+  // Everything it knows, so that it goes on to the same bits.
+  void save(ByteWriter& out) const;
 
   // The round to run next; null when the program is done.
   const Round* round() const { return round_; }
@@ -43,6 +50,7 @@ class Machine {
     bool entered = false;  // the prelude of this pass has run
   };
 
+  void restore_frames(ByteReader& saved);
   void advance();
   void begin_loop(const LoopStep& step);
   bool end_block();

@@ -6,6 +6,7 @@
 #include "starfold/data/memory.h"
 #include "starfold/runtime/reference.h"
 #include "starfold/study/load.h"
+#include "starfold/study/over_nodes.h"
 
 namespace starfold {
 namespace {
@@ -50,6 +51,20 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
   return report;
 }
 
+// Over data that is here.
+void run_here(StudyRun& run, const Settings& settings, const RunControl& control) {
+  const ir::Program& typed = run.program->compilation.program;
+  const Stopwatch loading;
+  StudyData data = load_study(run.study, typed, settings);
+  const double load_seconds = loading.seconds();
+  run.report = control.reference ? run_reference(typed, data.packs, settings)
+                                 : run_federated(run, std::move(data.packs), settings, control);
+  run.report.times.load = load_seconds;
+  run.report.columns = std::move(data.columns);
+  for (std::size_t i = 0; i < data.dropped.size(); ++i)
+    run.report.clients.at(i).dropped = data.dropped[i];
+}
+
 }  // namespace
 
 StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
@@ -61,17 +76,18 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   check_study(run.study, typed);
   Settings settings = study_settings(run.study, typed);
   settings.memory = plan_memory(run.study.memory).values;
-  const Stopwatch loading;
-  StudyData data = load_study(run.study, typed, settings);
-  const double load_seconds = loading.seconds();
-  run.report = control.reference ? run_reference(typed, data.packs, settings)
-                                 : run_federated(run, std::move(data.packs), settings, control);
-  run.report.times.load = load_seconds;
-  run.report.columns = std::move(data.columns);
+  const bool over_nodes = run.study.federation.via != Federation::Via::files;
+  if (control.resume && !over_nodes)
+    throw StudyError("only a run over nodes can be gone on with: this study has none");
+  if (over_nodes && control.reference)
+    throw StudyError("the records of nodes are not here: --reference needs them in one place");
+  if (over_nodes) {
+    run.report = run_over_nodes(run.study, run.program, settings, control);
+  } else {
+    run_here(run, settings, control);
+  }
   // Made-up clients have nothing to hide.
   run.report.client_details = run.study.client_details || !run.study.simulation.empty();
-  for (std::size_t i = 0; i < data.dropped.size(); ++i)
-    run.report.clients.at(i).dropped = data.dropped[i];
   run.versions["starfold"] = version();
   if (const std::string duckdb = loaded_duckdb_version(); !duckdb.empty())
     run.versions["duckdb"] = duckdb;

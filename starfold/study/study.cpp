@@ -403,11 +403,6 @@ Missing parse_missing(const std::string& word) {
       fmt::format("missing values are treated by error, drop or nan, not by {}", printable(word)));
 }
 
-std::string missing_word(Missing missing) {
-  static constexpr const char* words[] = {"error", "drop", "nan"};
-  return words[static_cast<std::size_t>(missing)];
-}
-
 std::int64_t parse_memory(const std::string& text) {
   std::size_t used = 0;
   double number = 0;

@@ -7,18 +7,35 @@
 #include <string_view>
 #include <vector>
 
-#include "starfold/data/bind_columns.h"
+#include "starfold/data/binding_text.h"
+#include "starfold/federation/remote.h"
 
 namespace starfold {
 
+// A client whose data is here, or a node that has its own.
 struct StudyClient {
   std::string name;
   TableLocation data;
+  std::string node;        // the path of its socket; empty over Flower, where the name is enough
+  std::string source;      // which of its tables
+  std::string public_key;  // over Flower: the file with its key; empty: found by name
+};
+
+// How clients are reached that are nodes.
+struct Federation {
+  enum class Via { files, sockets, flower };
+  Via via = Via::files;
+  RemoteOptions::Dropout on_dropout = RemoteOptions::Dropout::wait;
+  double timeout = 60;     // seconds
+  std::string checkpoint;  // a folder; empty: beside the study
+  std::string superlink;   // an address, for Flower
+  std::string root_certificates;
 };
 
 struct Study {
   std::string program;  // a path, or the name of a library program
   std::vector<StudyClient> clients;
+  Federation federation;
   std::string simulation;  // instead of clients: what parse_simulation reads
   ColumnBindings bindings;
   Categoricals categoricals;
@@ -53,7 +70,6 @@ Settings study_settings(const Study& study, const ir::Program& program);
 
 // "error", "drop", "nan"; "512MB", "2 GiB". StudyError otherwise.
 Missing parse_missing(const std::string& word);
-std::string missing_word(Missing missing);
 std::int64_t parse_memory(const std::string& text);
 
 }  // namespace starfold

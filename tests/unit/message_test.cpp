@@ -142,7 +142,7 @@ TEST(Message, AnAnswerToAnotherQuestion) {
   Dialogue d;
   StateMessage state = d.state();
   StateMessage other = state;
-  other.plan_hash[0] = other.plan_hash[0] == 'a' ? 'b' : 'a';
+  other.agreement[0] = other.agreement[0] == 'a' ? 'b' : 'a';
   EXPECT_EQ(d.refused(other),
             "the answer of client a cannot be used: it belongs to another program");
   other = state;

@@ -95,15 +95,15 @@ TEST(Protocol, AnAnswerToAnEarlierOrLaterRequest) {
 TEST(Protocol, AnotherPlanHashOfTheSameLength) {
   InALoop run;
   const StateMessage good = run.answer();
-  ASSERT_EQ(good.plan_hash.size(), 64);
+  ASSERT_EQ(good.agreement.size(), 64);
   for (const std::size_t place : {0, 31, 63}) {
     StateMessage bad = good;
-    bad.plan_hash[place] = bad.plan_hash[place] == '0' ? '1' : '0';
+    bad.agreement[place] = bad.agreement[place] == '0' ? '1' : '0';
     EXPECT_EQ(run.refused(bad),
               "the answer of client a cannot be used: it belongs to another program");
     Coordinator greeting(run.program, {}, {"a"});
     EXPECT_EQ(refusal([&] {
-                greeting.absorb(0, encode_message(HelloMessage{bad.plan_hash, {}}));
+                greeting.absorb(0, encode_message(HelloMessage{bad.agreement, {}}));
               }),
               "the answer of client a cannot be used: it arrived at another plan");
   }

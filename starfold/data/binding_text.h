@@ -1,0 +1,25 @@
+// Which columns become which input, as it travels to nodes: JSON in one layout, so that its hash identifies it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "starfold/data/bind_columns.h"
+
+namespace starfold {
+
+// The columns of all inputs by name, the levels of categorical ones, and what happens to missing values.
+struct Bindings {
+  ColumnPlan columns;
+  Missing missing = Missing::error;
+};
+
+std::string binding_text(const Bindings& bindings);
+
+// What a text says; RunError when it is not what binding_text writes.
+Bindings parse_bindings(std::string_view text);
+
+// "error", "drop", "nan".
+std::string missing_word(Missing missing);
+
+}  // namespace starfold

@@ -1,0 +1,86 @@
+#include "starfold/node/description.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "starfold/base/error.h"
+#include "starfold/base/json.h"
+#include "starfold/base/version.h"
+#include "starfold/data/memory.h"
+#include "starfold/ir/ir.h"
+
+namespace starfold {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::pair<ColumnKind, const char*> kinds[] = {{ColumnKind::number, "number"},
+                                                        {ColumnKind::date, "date"},
+                                                        {ColumnKind::text, "text"},
+                                                        {ColumnKind::unknown, "unknown"},
+                                                        {ColumnKind::other, "other"}};
+
+const char* kind_word(ColumnKind kind) {
+  return std::find_if(std::begin(kinds), std::end(kinds),
+                      [&](const auto& row) { return row.first == kind; })
+      ->second;
+}
+
+ColumnKind kind_of(const std::string& word) {
+  const auto* found = std::find_if(std::begin(kinds), std::end(kinds),
+                                   [&](const auto& row) { return row.second == word; });
+  return found == std::end(kinds) ? ColumnKind::other : found->first;
+}
+
+// Only what the owner lists; whether it is there was asked when the source was opened.
+json columns_json(const NodeSource& source, const DataSource& data) {
+  json columns = json::array();
+  for (const std::string& name : source.columns) {
+    json column = {{"name", name}, {"kind", "number"}, {"type", "number"}};
+    if (data.table) {
+      const std::vector<ColumnInfo>& all = data.table->columns();
+      const auto found = std::find_if(all.begin(), all.end(),
+                                      [&](const ColumnInfo& info) { return info.name == name; });
+      if (found == all.end()) continue;
+      column["kind"] = kind_word(found->kind);
+      column["type"] = found->type;
+    }
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::string describe_node(const NodeConfig& config) {
+  const MemoryPlan memory = plan_memory(0);
+  Tables tables({memory.reader, memory.records});
+  json sources = json::object();
+  for (const NodeSource& source : config.sources)
+    sources[source.name] = {
+        {"columns", columns_json(source, open_node_source(config, source, tables))}};
+  return json_line({{"name", config.name},
+                    {"version", version()},
+                    {"sources", std::move(sources)},
+                    {"policy", parse_json(canonical(config.policy))}});
+}
+
+NodeDescription parse_description(std::string_view text) {
+  try {
+    const json written = parse_json(text, 10);
+    NodeDescription description;
+    description.name = written.at("name").get<std::string>();
+    for (const auto& [name, source] : written.at("sources").items()) {
+      std::vector<ColumnInfo>& columns = description.sources[name];
+      for (const json& column : source.at("columns"))
+        columns.push_back({column.at("name").get<std::string>(),
+                           kind_of(column.at("kind").get<std::string>()),
+                           column.at("type").get<std::string>()});
+    }
+    return description;
+  } catch (const json::exception&) {
+    throw RunError("a node's description of itself cannot be read");
+  }
+}
+
+}  // namespace starfold

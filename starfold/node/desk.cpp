@@ -1,0 +1,398 @@
+#include "starfold/node/desk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+
+#include "starfold/base/hash.h"
+#include "starfold/base/parallel.h"
+#include "starfold/base/utf8.h"
+#include "starfold/data/memory.h"
+#include "starfold/node/approvals.h"
+#include "starfold/node/description.h"
+#include "starfold/node/fingerprint.h"
+
+namespace starfold {
+namespace {
+
+// A refusal on its way out of the functions below.
+struct Refused {
+  Decision decision;
+};
+
+[[noreturn]] void refuse_request(Refusal reason, std::string detail) {
+  throw Refused{{reason, {}, std::move(detail)}};
+}
+
+void require(const Forbidden& forbidden) {
+  if (forbidden) throw Refused{*forbidden};
+}
+
+// Runs that are open at once. More are let go, the one that was longest without a request first: its server starts it
+// again.
+constexpr std::size_t most_sessions = 8;
+constexpr std::size_t longest_program = 1 << 20;
+
+std::string shapes_text(const std::vector<MergeState>& states) {
+  std::string text;
+  for (const MergeState& state : states) {
+    for (const Tensor& part : state) {
+      std::string shape;
+      for (const std::int64_t extent : part.shape)
+        shape += (shape.empty() ? "" : ",") + std::to_string(extent);
+      text += fmt::format("{}[{}]", text.empty() ? "" : " ", shape);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+// A run that was started.
+struct Desk::Session {
+  std::string greeting;  // the hash of the request that started it,
+  Bytes hello;           // and the answer
+  std::string study;
+  std::string agreement;
+  std::string plan;
+  const NodeSource* source = nullptr;
+  std::string data;  // the hash of the source
+  std::shared_ptr<const CompiledProgram> program;
+  std::unique_ptr<Node> node;
+  std::map<std::string, std::int64_t> records;  // usable ones, by record set
+  std::unique_ptr<Support> support;
+  std::uint64_t used = 0;
+};
+
+// A request, and what is known of it so far.
+struct Desk::Request {
+  std::string hash;
+  std::string peer;
+  std::string kind;
+  std::string study;
+  std::string run;
+  std::string agreement;
+  std::string plan;
+  std::string data;
+  std::string received;
+  std::optional<std::int64_t> sequence;
+  std::optional<std::int64_t> round;
+};
+
+Desk::Desk(NodeConfig config, DeskOptions options)
+    : config_(std::move(config)),
+      options_(options),
+      policy_hash_(starfold::policy_hash(config_.policy)) {
+  if (options_.threads <= 0) options_.threads = static_cast<int>(hardware_threads());
+  if (options_.dry) return;
+  prepare_folder(config_);
+  ledger_.emplace(Ledger::open({config_.ledger, config_.ledger_head(), config_.name}));
+  replies_.emplace(config_.folder + "/replies");
+}
+
+Desk::~Desk() = default;
+
+void Desk::reload(const Policy& policy) {
+  config_.policy = policy;
+  policy_hash_ = starfold::policy_hash(policy);
+}
+
+Answer Desk::answer(std::string_view bytes, const std::string& peer) {
+  refused_.reset();
+  Request request{sha256_hex(bytes), peer, "request", {}, {}, {}, {}, {}, {}, {}, {}};
+  const auto fail = [&](Refusal reason, std::string detail) {
+    return refuse(request, {reason, {}, std::move(detail)});
+  };
+  try {
+    Message message;
+    try {
+      message = decode_message(bytes);
+    } catch (const RunError& error) {
+      return fail(Refusal::unreadable, error.what());
+    }
+    if (ledger_) take_approvals(config_, *ledger_);
+    return {dispatch(request, std::move(message)), false};
+  } catch (const Refused& refused) {
+    return refuse(request, refused.decision);
+  } catch (const RunError& error) {
+    return fail(Refusal::no_resources, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(Refusal::no_resources, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(Refusal::internal_error, error.what());
+  }
+}
+
+Bytes Desk::dispatch(Request& request, Message message) {
+  if (std::holds_alternative<DescribeMessage>(message)) return describe();
+  if (const auto* asked = std::get_if<StartMessage>(&message)) return start(request, *asked);
+  if (auto* asked = std::get_if<EncodeMessage>(&message))
+    return encode(request, std::move(*asked));
+  refuse_request(Refusal::not_a_request, "this message is not for a client");
+}
+
+Bytes Desk::describe() const {
+  return encode_message(DescriptionMessage{describe_node(config_)});
+}
+
+// --- starting a run -------------------------------------------------------------------------------
+
+Bytes Desk::start(Request& request, const StartMessage& message) {
+  request.kind = "start";
+  if (!is_run_id(message.run)) refuse_request(Refusal::another_run, "the run has no identity");
+  request.run = message.run;
+  request.study = message.study;
+  if (Session* known = find(message.run); known != nullptr && known->greeting == request.hash) {
+    request.agreement = known->agreement;
+    return known->hello;
+  }
+  std::unique_ptr<Session> session = open(request, message);
+  Bytes hello = session->hello;
+  record(entry(request, "start"));
+  keep(message.run, std::move(session));
+  return hello;
+}
+
+std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& message) {
+  auto session = std::make_unique<Session>();
+  session->greeting = request.hash;
+  session->study = message.study;
+  if (message.program.text.size() > longest_program)
+    refuse_request(Refusal::program_errors, "the program is too long");
+  session->program = cache_.get(message.program, message.optimize);
+  if (!session->program->plan)
+    refuse_request(Refusal::program_errors, "the program has errors");
+  session->plan = request.plan = session->program->hash;
+  session->agreement = request.agreement = agreement(session->plan, message.bindings);
+  // A run is one program with one set of bindings, also when it is started again.
+  const std::optional<LastReply> last = last_reply(message.run);
+  const Session* known = find(message.run);
+  if ((last && last->agreement != session->agreement) ||
+      (known != nullptr && known->agreement != session->agreement))
+    refuse_request(Refusal::another_program, "the run was started with another program");
+  if (const Forbidden forbidden =
+          forbids_study(config_.policy, account(session->agreement), session->plan)) {
+    if (forbidden->reason == Refusal::pending) note_pending(request, *session);
+    throw Refused{*forbidden};
+  }
+  session->source = config_.find(message.source);
+  if (session->source == nullptr)
+    throw Refused{{Refusal::no_such_source, std::string(rule_of(Refusal::no_such_source)),
+                   fmt::format("there is no source {}", printable(message.source))}};
+  Bindings bindings;
+  try {
+    bindings = parse_bindings(message.bindings);
+  } catch (const RunError& error) {
+    refuse_request(Refusal::unreadable, error.what());
+  }
+  require(forbids_program(config_.policy, *session->source, *session->program->plan, bindings));
+  load(*session, bindings);
+  request.data = session->data;
+  Message hello = session->node->answer(message);
+  if (const auto* refusal = std::get_if<RefuseMessage>(&hello))
+    refuse_request(refusal->reason, session->node->trouble()->what());
+  session->records = record_counts(session->program->plan->program, session->node->client());
+  require(forbids_records(config_.policy, *session->program->plan, session->node->sizes(),
+                          session->records));
+  session->support = std::make_unique<Support>(session->program->plan, session->node->sizes(),
+                                               session->node->engine());
+  session->node->release_arrays();
+  if (last) session->node->go_on(static_cast<std::uint64_t>(last->sequence) + 1,
+                                 static_cast<std::uint32_t>(*last->round));
+  session->hello = encode_message(hello);
+  return session;
+}
+
+// Reads the records that the bindings name. What is wrong with columns shows in the schema; what is wrong with records is for the
+// owner alone.
+void Desk::load(Session& session, const Bindings& bindings) const {
+  const ir::Program& program = session.program->plan->program;
+  const MemoryPlan memory = plan_memory(options_.memory);
+  Tables tables({memory.reader, memory.records});
+  std::optional<DataSource> source;
+  ColumnPlan plan;
+  try {
+    source = open_node_source(config_, *session.source, tables);
+    session.data = data_hash(session.source->location);
+    ColumnBindings choices;
+    Categoricals categoricals;
+    for (const auto& [input, columns] : bindings.columns) {
+      for (const BoundColumn& column : columns) {
+        choices[input].columns.push_back(column.name);
+        if (column.categorical) categoricals[column.name] = column.categorical;
+      }
+    }
+    plan = plan_columns(program, {*source}, choices, categoricals);
+  } catch (const RunError& error) {
+    refuse_request(Refusal::data_misfit, error.what());
+  }
+  try {
+    Client client = load_client(program, *source, plan, {bindings.missing, options_.threads},
+                                tables.room())
+                        .client;
+    EngineOptions engine;
+    engine.threads = options_.threads;
+    session.node = std::make_unique<Node>(std::move(client), cache_, engine);
+  } catch (const RunError& error) {
+    throw Refused{{Refusal::policy, "records", error.what()}};
+  }
+}
+
+// --- a round --------------------------------------------------------------------------------------
+
+Bytes Desk::encode(Request& request, EncodeMessage message) {
+  request.kind = "encode";
+  if (!is_run_id(message.run)) refuse_request(Refusal::another_run, "the run has no identity");
+  request.run = message.run;
+  Session* session = find(message.run);
+  if (session == nullptr) refuse_request(Refusal::not_started, "no program was started");
+  request.study = session->study;
+  request.agreement = session->agreement;
+  request.plan = session->plan;
+  request.data = session->data;
+  request.round = message.round;
+  request.sequence = static_cast<std::int64_t>(message.sequence);
+  if (std::optional<Bytes> reply = repeated(request, *session, message)) return *std::move(reply);
+
+  const Plan& plan = *session->program->plan;
+  const Account& had = account(session->agreement);
+  require(forbids_study(config_.policy, had, session->plan));
+  std::int64_t numbers = 0;
+  if (message.round < static_cast<std::uint32_t>(plan.rounds)) {
+    numbers = round_numbers(plan, session->node->round(message.round), session->node->sizes());
+    require(forbids_round(config_.policy, had, numbers));
+    require(forbids_total(config_.policy, had, numbers, session->records));
+  }
+  ByteWriter values;
+  values.tensors(message.values);
+  request.received = sha256_hex(values.take());
+  const std::vector<Tensor> received = message.values;
+  Message answer = session->node->answer(std::move(message));
+  if (const auto* refusal = std::get_if<RefuseMessage>(&answer)) {
+    // Whether records can be folded depends on them.
+    const bool records = refusal->reason == Refusal::cannot_encode;
+    throw Refused{{records ? Refusal::policy : refusal->reason, records ? "records" : "",
+                   session->node->trouble()->what()}};
+  }
+  const StateMessage& state = std::get<StateMessage>(answer);
+  check_support(*session, session->node->round(state.round), received, state);
+
+  Bytes bytes = encode_message(answer);
+  LedgerEntry line = entry(request, "encode");
+  line.numbers = numbers;
+  line.bytes = static_cast<std::int64_t>(bytes.size());
+  line.shapes = shapes_text(state.states);
+  line.sent = sha256_hex(bytes);
+  line.numbers_left = config_.policy.max_numbers - had.numbers - numbers;
+  line.rounds_left = config_.policy.max_rounds - had.rounds - 1;
+  if (replies_) replies_->keep(request.run, *request.sequence, bytes);
+  record(line);
+  return bytes;
+}
+
+// The reply to a request that was answered before: the same bytes, at no cost.
+std::optional<Bytes> Desk::repeated(const Request& request, const Session& session,
+                                    const EncodeMessage& message) {
+  const std::optional<LastReply> last = last_reply(request.run);
+  if (!last || last->sequence != *request.sequence || last->request != request.hash)
+    return std::nullopt;
+  if (std::optional<Bytes> kept = replies_->find(request.run, last->sequence, last->sent))
+    return kept;
+  // The file is gone, but the same records give the same bits.
+  Bytes again = encode_message(session.node->answer(message));
+  if (sha256_hex(again) == last->sent) return again;
+  refuse_request(Refusal::internal_error, "an answer that was given before cannot be given again");
+}
+
+void Desk::check_support(Session& session, const Round& round, const std::vector<Tensor>& received,
+                         const StateMessage& state) const {
+  std::map<ir::NodeId, Tensor> values;
+  for (std::size_t i = 0; i < round.receives.size(); ++i)
+    values.emplace(round.receives[i], received[i]);
+  const double least = config_.policy.min_support;
+  const std::vector<ThinCell> thin =
+      session.support->thin(round, values, state.states, least, 1);
+  if (thin.empty()) return;
+  throw Refused{{Refusal::policy, "min_support",
+                 starfold::describe(*session.program->plan, round, session.node->sizes(),
+                                    session.program->compilation.sources, thin.front(), least)}};
+}
+
+// --- decisions and the ledger ---------------------------------------------------------------------
+
+Answer Desk::refuse(const Request& request, const Decision& decision) {
+  refused_ = decision;
+  const bool hidden = decision.reason == Refusal::policy;
+  LedgerEntry line = entry(request, request.kind.c_str());
+  line.decision = decision.reason == Refusal::pending ? "pending" : "refused";
+  line.rule = decision.rule.empty() ? std::string(sentence(decision.reason)) : decision.rule;
+  line.detail = decision.detail;
+  line.counted = hidden;
+  Refusal reason = decision.reason;
+  try {
+    record(line);
+  } catch (const std::exception&) {
+    reason = Refusal::no_resources;  // what cannot be written down is not told either
+  }
+  return {encode_message(RefuseMessage{reason}), hidden};
+}
+
+LedgerEntry Desk::entry(const Request& request, const char* kind) const {
+  LedgerEntry line;
+  line.kind = kind;
+  line.study = request.study;
+  line.agreement = request.agreement;
+  line.peer = request.peer;
+  line.run = request.run;
+  line.sequence = request.sequence;
+  line.round = request.round;
+  line.plan = request.plan;
+  line.policy = policy_hash_;
+  line.data = request.data;
+  line.received = request.received;
+  line.request = request.hash;
+  line.decision = "sent";
+  return line;
+}
+
+void Desk::record(const LedgerEntry& entry) {
+  if (ledger_) {
+    ledger_->append(entry);
+    return;
+  }
+  Account& account = trial_accounts_[entry.agreement];
+  if (entry.decision != "sent" || entry.kind != "encode") return;
+  account.numbers += entry.numbers;
+  ++account.rounds;
+}
+
+const Account& Desk::account(const std::string& agreement) const {
+  if (ledger_) return ledger_->study(agreement);
+  static const Account none;
+  const auto found = trial_accounts_.find(agreement);
+  return found == trial_accounts_.end() ? none : found->second;
+}
+
+std::optional<LastReply> Desk::last_reply(const std::string& run) const {
+  return ledger_ ? ledger_->run(run) : std::nullopt;
+}
+
+Desk::Session* Desk::find(const std::string& run) {
+  const auto found = sessions_.find(run);
+  if (found == sessions_.end()) return nullptr;
+  found->second->used = ++clock_;
+  return found->second.get();
+}
+
+void Desk::keep(const std::string& run, std::unique_ptr<Session> session) {
+  session->used = ++clock_;
+  sessions_[run] = std::move(session);
+  while (sessions_.size() > most_sessions) {
+    sessions_.erase(std::min_element(
+        sessions_.begin(), sessions_.end(),
+        [](const auto& a, const auto& b) { return a.second->used < b.second->used; }));
+  }
+}
+
+}  // namespace starfold

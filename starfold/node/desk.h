@@ -1,0 +1,84 @@
+// The node's desk: where requests are decided on and answered. It reads the configured sources and writes the ledger; it
+// knows nothing of sockets. Nothing leaves that was not written down before.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starfold/federation/node.h"
+#include "starfold/node/config.h"
+#include "starfold/node/ledger.h"
+#include "starfold/node/replies.h"
+#include "starfold/node/rules.h"
+#include "starfold/policy/support.h"
+
+namespace starfold {
+
+struct DeskOptions {
+  int threads = 0;          // 0: as many as the machine has
+  std::int64_t memory = 0;  // bytes for records; 0: half of the machine's
+  bool dry = false;         // a trial: nothing is written down, and owners need not have approved
+};
+
+// What goes back, and whether it tells by its time: a refusal that depends on records is held back until others would
+// be through as well.
+struct Answer {
+  Bytes bytes;
+  bool pad = false;
+};
+
+class Desk {
+ public:
+  // Opens the ledger. RunError when it cannot be used.
+  explicit Desk(NodeConfig config, DeskOptions options = {});
+  ~Desk();
+
+  // The answer to a request of this peer: description, hello, state or refusal. Never throws.
+  Answer answer(std::string_view request, const std::string& peer);
+  // Takes the policy of a node's file that was read again; sources and places stay as they are.
+  void reload(const Policy& policy);
+
+  const NodeConfig& config() const { return config_; }
+  // What stood behind the last refusal; none when the last request was answered.
+  const std::optional<Decision>& refused() const { return refused_; }
+
+ private:
+  struct Session;
+  struct Request;
+
+  Bytes dispatch(Request& request, Message message);
+  Bytes describe() const;
+  Bytes start(Request& request, const StartMessage& message);
+  Bytes encode(Request& request, EncodeMessage message);
+  std::unique_ptr<Session> open(Request& request, const StartMessage& message);
+  void load(Session& session, const Bindings& bindings) const;
+  std::optional<Bytes> repeated(const Request& request, const Session& session,
+                                const EncodeMessage& message);
+  void check_support(Session& session, const Round& round, const std::vector<Tensor>& received,
+                     const StateMessage& state) const;
+  Answer refuse(const Request& request, const Decision& decision);
+  void note_pending(const Request& request, const Session& session);
+  LedgerEntry entry(const Request& request, const char* kind) const;
+  void record(const LedgerEntry& entry);
+  const Account& account(const std::string& agreement) const;
+  std::optional<LastReply> last_reply(const std::string& run) const;
+  Session* find(const std::string& run);
+  void keep(const std::string& run, std::unique_ptr<Session> session);
+
+  NodeConfig config_;
+  DeskOptions options_;
+  std::string policy_hash_;
+  std::optional<Ledger> ledger_;  // none in a trial, and no replies either
+  std::optional<Replies> replies_;
+  std::map<std::string, Account> trial_accounts_;
+  mutable ProgramCache cache_;
+  std::map<std::string, std::unique_ptr<Session>> sessions_;  // by run
+  std::uint64_t clock_ = 0;                                   // counts requests
+  std::optional<Decision> refused_;
+};
+
+}  // namespace starfold

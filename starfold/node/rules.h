@@ -1,0 +1,45 @@
+// The rules of a policy, one function for each moment at which they can say no. What follows from program, columns and sizes
+// alone names its rule; what depends on records has one sentence for all of it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "starfold/data/binding_text.h"
+#include "starfold/federation/program.h"
+#include "starfold/node/config.h"
+#include "starfold/node/ledger.h"
+
+namespace starfold {
+
+// Why a request is refused: what the server is told, and what the owner is.
+struct Decision {
+  Refusal reason = Refusal::internal_error;
+  std::string rule;    // a key of the policy; empty: the request itself was wrong
+  std::string detail;  // one sentence
+};
+using Forbidden = std::optional<Decision>;  // none: allowed
+
+// Whether a study may run here at all: its standing with the owner, the list of programs, what is required of runs.
+Forbidden forbids_study(const Policy& policy, const Account& account, const std::string& plan_hash);
+
+// Whether a program may fold what it folds, out of these columns of a source.
+Forbidden forbids_program(const Policy& policy, const NodeSource& source, const Plan& plan,
+                          const Bindings& bindings);
+
+// Whether the study may have one more round with so many numbers.
+Forbidden forbids_round(const Policy& policy, const Account& account, std::int64_t numbers);
+
+// Whether so many usable records, by record set, are enough for a plan.
+Forbidden forbids_records(const Policy& policy, const Plan& plan, const SizeValues& sizes,
+                          const std::map<std::string, std::int64_t>& records);
+
+// Whether the study may have these numbers of so many records, after what it has had.
+Forbidden forbids_total(const Policy& policy, const Account& account, std::int64_t numbers,
+                        const std::map<std::string, std::int64_t>& records);
+
+// How many numbers a client sends in a round.
+std::int64_t round_numbers(const Plan& plan, const Round& round, const SizeValues& sizes);
+
+}  // namespace starfold

@@ -1,0 +1,161 @@
+#include "starfold/study/over_nodes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "starfold/base/error.h"
+#include "starfold/base/json.h"
+#include "starfold/base/utf8.h"
+#include "starfold/node/description.h"
+#include "starfold/study/carriers.h"
+#include "starfold/study/checkpoint.h"
+
+namespace starfold {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string new_run() {
+  unsigned char bytes[16];
+  if (RAND_bytes(bytes, sizeof bytes) != 1) throw RunError("the machine gives no random numbers");
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+// --- what nodes have --------------------------------------------------------------------------------
+
+// A table somewhere else, of which only the columns are known.
+class RemoteTable : public Table {
+ public:
+  explicit RemoteTable(std::vector<ColumnInfo> columns) : columns_(std::move(columns)) {}
+  const std::vector<ColumnInfo>& columns() const override { return columns_; }
+  std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& /*uses*/,
+                                  RecordRange /*range*/) const override {
+    throw Bug("the records of a node are not here");
+  }
+
+ private:
+  std::vector<ColumnInfo> columns_;
+};
+
+DataSource source_of(const StudyClient& client, const Bytes& answer) {
+  Message message;
+  try {
+    message = decode_message(answer);
+  } catch (const RunError& error) {
+    throw RunError(fmt::format("client {}: {}", client.name, error.what()));
+  }
+  if (const auto* refusal = std::get_if<RefuseMessage>(&message))
+    throw ClientRefused(client.name, refusal->reason);
+  const auto* described = std::get_if<DescriptionMessage>(&message);
+  if (described == nullptr)
+    throw RunError(fmt::format("client {} does not say what it has", client.name));
+  const NodeDescription description = parse_description(described->text);
+  const auto found = description.sources.find(client.source);
+  if (found == description.sources.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, columns] : description.sources) names.push_back(printable(name));
+    throw RunError(fmt::format("client {} has no source {}; it has {}", client.name,
+                               printable(client.source), fmt::join(names, ", ")));
+  }
+  DataSource source;
+  source.client = client.name;
+  for (const ColumnInfo& column : found->second) source.order.push_back(column.name);
+  source.table = std::make_shared<RemoteTable>(found->second);
+  return source;
+}
+
+// --- the way there ----------------------------------------------------------------------------------
+
+std::string flower_setup(const Study& study) {
+  nlohmann::json clients = nlohmann::json::array();
+  for (const StudyClient& client : study.clients)
+    clients.push_back({{"name", client.name}, {"public_key", client.public_key}});
+  return json_line({{"superlink", study.federation.superlink},
+                    {"root_certificates", study.federation.root_certificates},
+                    {"clients", std::move(clients)},
+                    {"timeout", study.federation.timeout}});
+}
+
+// The program that carries messages over Flower: what the environment says, or what comes with the Python package.
+std::vector<std::string> flower_command() {
+  const char* given = std::getenv("STARFOLD_FLOWER");
+  std::istringstream words(given != nullptr && *given != '\0' ? given : "starfold-flower");
+  std::vector<std::string> command;
+  for (std::string word; words >> word;) command.push_back(word);
+  return command;
+}
+
+std::unique_ptr<Carrier> carrier_of(const Study& study, const RunControl& control) {
+  if (study.federation.via == Federation::Via::flower) {
+    constexpr double least_patience = 120;  // Flower takes its time to begin
+    return process_carrier(flower_command(), flower_setup(study),
+                           std::max(least_patience, study.federation.timeout), control.stop);
+  }
+  std::vector<std::string> sockets;
+  for (const StudyClient& client : study.clients) sockets.push_back(client.node);
+  return socket_carrier(std::move(sockets));
+}
+
+std::string checkpoint_folder(const Study& study) {
+  if (!study.federation.checkpoint.empty()) return study.federation.checkpoint;
+  return fs::path(study.file).replace_extension(".checkpoint").string();
+}
+
+}  // namespace
+
+RunReport run_over_nodes(const Study& study, const std::shared_ptr<const CompiledProgram>& program,
+                         const Settings& settings, const RunControl& control) {
+  std::vector<std::string> names;
+  RunIdentity identity;
+  for (const StudyClient& client : study.clients) {
+    names.push_back(client.name);
+    identity.sources.push_back(client.source);
+  }
+  Checkpoint checkpoint(checkpoint_folder(study));
+  const std::optional<Bytes> saved = checkpoint.read();
+  if (control.resume && !saved)
+    throw RunError(fmt::format("there is no unfinished run in {}",
+                               printable(checkpoint_folder(study))));
+  if (!control.resume && saved)
+    throw RunError(fmt::format("an unfinished run is in {}: go on with it by --resume, or remove "
+                               "the folder",
+                               printable(checkpoint_folder(study))));
+  RemoteOptions options;
+  options.on_dropout = study.federation.on_dropout;
+  options.timeout = study.federation.timeout;
+  options.watch = control.watch;
+  options.awaited = control.awaited;
+  options.stop = control.stop;
+  options.checkpoint = [&](const Bytes& state) { checkpoint.write(state); };
+
+  const std::unique_ptr<Carrier> carrier = carrier_of(study, control);
+  const std::vector<Bytes> answers =
+      ask_all(*carrier, names, encode_message(DescribeMessage{}), options);
+  std::vector<DataSource> sources;
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    sources.push_back(source_of(study.clients[i], answers[i]));
+  const ir::Program& typed = program->compilation.program;
+  const ColumnPlan columns = plan_columns(typed, sources, study.bindings, study.categoricals);
+  identity.run = new_run();
+  identity.study = fs::path(study.file).filename().string();
+  identity.bindings = binding_text({columns, study.missing});
+
+  Coordinator coordinator =
+      saved ? Coordinator::resume(program, settings, names, *saved, true, control.stop, identity)
+            : Coordinator(program, settings, names, true, control.stop, identity);
+  RunReport report = run_remote(std::move(coordinator), *program, names, *carrier, options);
+  checkpoint.finish();
+  for (const auto& [input, bound] : columns) report.columns[input] = column_names(bound);
+  return report;
+}
+
+}  // namespace starfold
