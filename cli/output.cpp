@@ -20,6 +20,7 @@ void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), 
 int tell(const Trouble& trouble, bool json, const SourceMap* sources) {
   if (json) say(trouble_json(trouble, sources));
   complain(trouble_text(trouble, sources));
+  if (trouble.kind == Trouble::Kind::refused) return exit_refused;
   return trouble.kind == Trouble::Kind::usage ? exit_usage : exit_failed;
 }
 

@@ -1,5 +1,6 @@
 // starfold run: a program over local client files.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <array>
@@ -22,6 +23,7 @@ namespace {
 struct Arguments : StudyOptions {
   bool json = false;
   bool reference = false;
+  bool resume = false;
 };
 
 std::atomic<bool> stop_requested = false;
@@ -112,7 +114,11 @@ int run(const Arguments& arguments) {
     if (!arguments.reference) std::signal(SIGINT, on_interrupt);
     RunControl control;
     control.reference = arguments.reference;
+    control.resume = arguments.resume;
     control.stop = &stop_requested;
+    control.awaited = [line](const std::vector<std::string>& names) {
+      line->say(fmt::format("waiting for {}", fmt::join(names, ", ")));
+    };
     control.watch = [line](const Progress& progress) { (*line)(progress); };
     StudyRun run = run_study(std::move(study), program, control);
     run.report.times.compile = compiling.count();
@@ -162,6 +168,8 @@ void add_run(CommandLine& line) {
                  "again in every round");
   command.option("--threads", arguments->threads, 1, 1024,
                  "how many threads to use (default: all)");
+  command.flag("--resume", arguments->resume,
+               "go on with the unfinished run of a study over nodes");
   command.flag("--json", arguments->json, "print one JSON object");
   command.flag("--reference", arguments->reference,
                "evaluate on the pooled records instead (the definition; slow)");

@@ -26,10 +26,25 @@ std::string plural(std::int64_t count, const char* one, const char* many) {
   return fmt::format("{} {}", grouped(count), count == 1 ? one : many);
 }
 
-std::int64_t all_records(const RunReport& report) {
+// " with 1,200 records"; nothing where clients do not say.
+std::string with_records(const RunReport& report) {
   std::int64_t records = 0;
-  for (const ClientReport& client : report.clients) records += client.records;
-  return records;
+  for (const ClientReport& client : report.clients) {
+    if (client.records == unknown_records) return "";
+    records += client.records;
+  }
+  return " with " + plural(records, "record", "records");
+}
+
+// Clients that the run went on without.
+std::string departed_note(const RunReport& report) {
+  std::string text;
+  for (const Departure& departure : report.departures)
+    text += fmt::format(
+        "<p class=\"note departed\">{} did not answer and took part in the first {} only: the results "
+        "are those of the others from then on.</p>\n",
+        escape(report.clients[departure.client].name), plural(departure.rounds, "round", "rounds"));
+  return text;
 }
 
 // Records that a missing value kept out.
@@ -49,9 +64,9 @@ std::string bytes_text(std::uint64_t bytes) {
 
 std::string lead(const RunReport& report, const Plan& plan) {
   std::string text =
-      fmt::format("<p class=\"lead\">{} with {} took part. ",
+      fmt::format("<p class=\"lead\">{}{} took part. ",
                   plural(static_cast<std::int64_t>(report.clients.size()), "client", "clients"),
-                  plural(all_records(report), "record", "records")) +
+                  with_records(report)) +
       dropped_sentence(report);
   if (!federated(report, plan))
     return text +
@@ -61,7 +76,8 @@ std::string lead(const RunReport& report, const Plan& plan) {
   text += fmt::format("{} in {}. {} <a href=\"#shows\">Each value</a></p>\n",
                       report.packed > 0 ? "Summaries were merged" : "They sent summaries",
                       plural(report.rounds, "round", "rounds"), shows_in_short(plan));
-  return text + (report.packed > 0
+  return text + departed_note(report) +
+         (report.packed > 0
                      ? fmt::format("<p class=\"note packed\">{}</p>\n", packed_note(report))
                      : "");
 }
@@ -70,7 +86,7 @@ std::string lead(const RunReport& report, const Plan& plan) {
 std::string outnumbered(const RunReport& report) {
   std::vector<std::string> names;
   for (const ClientReport& client : report.clients) {
-    if (client.records == 0 || client.numbers_sent < client.records) continue;
+    if (client.records <= 0 || client.numbers_sent < client.records) continue;
     names.push_back(escape(client.name));
     if (report.client_details)
       names.back() += fmt::format(" ({} from {})", grouped(client.numbers_sent),

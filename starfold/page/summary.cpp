@@ -180,7 +180,9 @@ std::string clients_text(const RunReport& report) {
   for (std::size_t i = 0; i < rows; ++i) {
     const ClientReport& client = report.clients[i];
     names.fields.push_back(printable(client.name));
-    columns[0].fields.push_back(std::to_string(client.records));
+    columns[0].fields.push_back(client.records == unknown_records
+                                    ? "not told"
+                                    : std::to_string(client.records));
     columns[1].fields.push_back(std::to_string(client.bytes_sent));
     columns[2].fields.push_back(std::to_string(client.bytes_received));
     dropped.fields.push_back(std::to_string(client.dropped));
@@ -215,6 +217,10 @@ std::string report_text(const RunReport& report, const CompiledProgram& program)
   if (!traces.empty()) text += traces + "\n";
   text += clients_text(report);
   if (report.packed > 0) text += packed_note(report) + "\n";
+  for (const Departure& departure : report.departures)
+    text += fmt::format("client {} took part in the first {} of {} rounds only\n",
+                        printable(report.clients[departure.client].name), departure.rounds,
+                        report.rounds);
   const std::int64_t numbers = report.clients.empty() ? 0 : report.clients.front().numbers_sent;
   if (report.packed == 0 && numbers > 0)
     text += fmt::format("each client sent {} folded from its records\n",

@@ -116,6 +116,8 @@ std::string trouble_text(const Trouble& trouble, const SourceMap* sources) {
 
 std::string trouble_json(const Trouble& trouble, const SourceMap* sources) {
   nlohmann::json object = {{"ok", false}, {"error", trouble.message}};
+  if (!trouble.client.empty())
+    object["refused"] = {{"client", trouble.client}, {"rule", trouble.rule}};
   if (trouble.where && sources != nullptr)
     object["line"] = (*sources)[trouble.where->file].position(trouble.where->begin).line;
   return json_line(object);

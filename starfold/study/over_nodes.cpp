@@ -16,6 +16,7 @@
 #include "starfold/node/description.h"
 #include "starfold/study/carriers.h"
 #include "starfold/study/checkpoint.h"
+#include "starfold/study/node_table.h"
 
 namespace starfold {
 namespace {
@@ -31,20 +32,6 @@ std::string new_run() {
 }
 
 // --- what nodes have --------------------------------------------------------------------------------
-
-// A table somewhere else, of which only the columns are known.
-class RemoteTable : public Table {
- public:
-  explicit RemoteTable(std::vector<ColumnInfo> columns) : columns_(std::move(columns)) {}
-  const std::vector<ColumnInfo>& columns() const override { return columns_; }
-  std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& /*uses*/,
-                                  RecordRange /*range*/) const override {
-    throw Bug("the records of a node are not here");
-  }
-
- private:
-  std::vector<ColumnInfo> columns_;
-};
 
 DataSource source_of(const StudyClient& client, const Bytes& answer) {
   Message message;
@@ -66,11 +53,7 @@ DataSource source_of(const StudyClient& client, const Bytes& answer) {
     throw RunError(fmt::format("client {} has no source {}; it has {}", client.name,
                                printable(client.source), fmt::join(names, ", ")));
   }
-  DataSource source;
-  source.client = client.name;
-  for (const ColumnInfo& column : found->second) source.order.push_back(column.name);
-  source.table = std::make_shared<RemoteTable>(found->second);
-  return source;
+  return node_source(client.name, found->second);
 }
 
 // --- the way there ----------------------------------------------------------------------------------

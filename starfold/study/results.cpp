@@ -42,8 +42,9 @@ nlohmann::json traces_json(const Results& results) {
 }
 
 nlohmann::json client_json(const ClientReport& client) {
+  const bool known = client.records != unknown_records;
   return {{"name", client.name},
-          {"records", client.records},
+          {"records", known ? nlohmann::json(client.records) : nlohmann::json()},
           {"bytes_sent", client.bytes_sent},
           {"bytes_received", client.bytes_received}};
 }
@@ -89,10 +90,21 @@ nlohmann::json clients_json(const StudyRun& run) {
   return clients;
 }
 
+// Of a run over nodes: its identity, and the clients that it went on without, with the rounds they took part in.
+void add_federation(nlohmann::json& json, const RunReport& report) {
+  if (report.run.empty()) return;
+  json["run"] = report.run;
+  json["departures"] = nlohmann::json::array();
+  for (const Departure& departure : report.departures)
+    json["departures"].push_back(
+        {{"client", report.clients[departure.client].name}, {"rounds", departure.rounds}});
+}
+
 nlohmann::json records_json(const RunReport& report) {
   std::int64_t records = 0;
   std::int64_t dropped = 0;
   for (const ClientReport& client : report.clients) {
+    if (client.records == unknown_records) return {};
     records += client.records;
     dropped += client.dropped;
   }
@@ -105,13 +117,15 @@ std::string run_json(const StudyRun& run) {
   const RunReport& report = run.report;
   nlohmann::json clients = nlohmann::json::array();
   for (const ClientReport& client : report.clients) clients.push_back(client_json(client));
-  return json_line({{"outputs", outputs_json(report.results)},
-                    {"traces", traces_json(report.results)},
-                    {"iterations", report.results.iterations},
-                    {"rounds", report.rounds},
-                    {"clients", std::move(clients)},
-                    {"packed_clients", report.packed},
-                    {"seconds", report.seconds}});
+  nlohmann::json json = {{"outputs", outputs_json(report.results)},
+                         {"traces", traces_json(report.results)},
+                         {"iterations", report.results.iterations},
+                         {"rounds", report.rounds},
+                         {"clients", std::move(clients)},
+                         {"packed_clients", report.packed},
+                         {"seconds", report.seconds}};
+  add_federation(json, report);
+  return json_line(json);
 }
 
 std::string outputs_file(const StudyRun& run) {
@@ -136,6 +150,7 @@ std::string record_file(const StudyRun& run, const std::map<std::string, std::st
                          {"packed_clients", report.packed},
                          {"records", records_json(report)},
                          {"seconds", report.seconds}};
+  add_federation(json, report);
   if (!run.study.file.empty()) json["study"] = shown_path(run.study.file);
   if (!run.study.simulation.empty()) json["simulation"] = run.study.simulation;
   for (const auto& [name, module] : text.modules) json["modules"][name] = sha256_hex(module);

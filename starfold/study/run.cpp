@@ -87,7 +87,8 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
     run_here(run, settings, control);
   }
   // Made-up clients have nothing to hide.
-  run.report.client_details = run.study.client_details || !run.study.simulation.empty();
+  run.report.client_details =
+      !over_nodes && (run.study.client_details || !run.study.simulation.empty());
   run.versions["starfold"] = version();
   if (const std::string duckdb = loaded_duckdb_version(); !duckdb.empty())
     run.versions["duckdb"] = duckdb;

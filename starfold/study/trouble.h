@@ -10,6 +10,7 @@ namespace starfold {
 
 struct Trouble {
   enum class Kind {
+    refused,  // a client's policy says no
     usage,   // a study, an option or the name of a file is wrong
     failed,  // data, numerics, federation, or the machine
     bug,     // Starfold itself is wrong
@@ -17,6 +18,8 @@ struct Trouble {
   Kind kind = Kind::failed;
   std::string message;
   std::optional<Span> where;  // the expression at fault, when there is one
+  std::string client = {};    // refused: by whom,
+  std::string rule = {};      // and the rule, as far as it is told
 };
 
 // The exception that is being handled.

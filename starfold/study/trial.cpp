@@ -1,0 +1,83 @@
+#include "starfold/study/trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "starfold/base/utf8.h"
+#include "starfold/federation/coordinator.h"
+#include "starfold/node/description.h"
+#include "starfold/study/node_table.h"
+
+namespace starfold {
+namespace {
+
+const std::string any_run(32, '0');
+
+// The source that the study means: that of the client with the node's name, or the only one there is.
+std::string source_for(const NodeConfig& config, const Study& study) {
+  for (const StudyClient& client : study.clients) {
+    if (client.name == config.name && !client.source.empty()) return client.source;
+  }
+  for (const StudyClient& client : study.clients) {
+    if (config.find(client.source) != nullptr) return client.source;
+  }
+  if (config.sources.size() == 1) return config.sources.front().name;
+  throw StudyError(fmt::format("{} names no source of node {}", printable(study.file),
+                               printable(config.name)));
+}
+
+}  // namespace
+
+Trial try_study(const NodeConfig& config, const Study& study,
+                const std::shared_ptr<const CompiledProgram>& program, const Settings& settings,
+                const std::atomic<bool>* stop) {
+  Trial trial;
+  trial.source = source_for(config, study);
+  DeskOptions options;
+  options.dry = true;
+  Desk desk(config, options);
+  RunIdentity identity;
+  identity.run = any_run;
+  identity.study = std::filesystem::path(study.file).filename().string();
+  identity.sources = {trial.source};
+  const NodeDescription described = parse_description(describe_node(config));
+  const auto columns = described.sources.find(trial.source);
+  if (columns == described.sources.end())
+    throw StudyError(fmt::format("node {} has no source {}", printable(config.name),
+                                 printable(trial.source)));
+  identity.bindings =
+      binding_text({plan_columns(program->compilation.program,
+                                 {node_source(config.name, columns->second)}, study.bindings,
+                                 study.categoricals),
+                    study.missing});
+  Coordinator coordinator(program, settings, {config.name}, true, stop, identity);
+  while (!coordinator.done()) {
+    const Answer answer = desk.answer(coordinator.request(0), "the owner");
+    if (desk.refused()) {
+      trial.refused = desk.refused();
+      break;
+    }
+    trial.numbers += coordinator.absorb(0, answer.bytes);
+    trial.rounds = coordinator.rounds_run();
+  }
+  return trial;
+}
+
+std::string trial_text(const NodeConfig& config, const Trial& trial) {
+  std::string text = fmt::format("Node {}, source {}:\n", printable(config.name), trial.source);
+  if (trial.rounds > 0)
+    text += fmt::format("  {} {} answered, {} numbers in all\n", trial.rounds,
+                        trial.rounds == 1 ? "round would be" : "rounds would be", trial.numbers);
+  if (!trial.refused) return text + "  The policy lets this study run to its end.\n";
+  const Decision& no = *trial.refused;
+  if (no.rule.empty())
+    return text + fmt::format("  The study cannot run here: {}\n", no.detail);
+  text += fmt::format("  Refused by the rule {}: {}\n", no.rule, no.detail);
+  if (no.reason == Refusal::policy)
+    text += fmt::format("  The server would be told only: {}\n", sentence(no.reason));
+  return text;
+}
+
+}  // namespace starfold
