@@ -9,9 +9,9 @@
 #include "starfold/base/parallel.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/memory.h"
-#include "starfold/node/approvals.h"
 #include "starfold/node/description.h"
 #include "starfold/node/fingerprint.h"
+#include "starfold/plan/explain.h"
 
 namespace starfold {
 namespace {
@@ -33,6 +33,7 @@ void require(const Forbidden& forbidden) {
 // again.
 constexpr std::size_t most_sessions = 8;
 constexpr std::size_t longest_program = 1 << 20;
+constexpr std::size_t most_told = 3;  // numbers of a message that the owner is told of at once
 
 std::string shapes_text(const std::vector<MergeState>& states) {
   std::string text;
@@ -89,6 +90,7 @@ Desk::Desk(NodeConfig config, DeskOptions options)
   prepare_folder(config_);
   ledger_.emplace(Ledger::open({config_.ledger, config_.ledger_head(), config_.name}));
   replies_.emplace(config_.folder + "/replies");
+  approvals_.emplace(config_.folder);
 }
 
 Desk::~Desk() = default;
@@ -111,7 +113,7 @@ Answer Desk::answer(std::string_view bytes, const std::string& peer) {
     } catch (const RunError& error) {
       return fail(Refusal::unreadable, error.what());
     }
-    if (ledger_) take_approvals(config_, *ledger_);
+    take_up_decisions();
     return {dispatch(request, std::move(message)), false};
   } catch (const Refused& refused) {
     return refuse(request, refused.decision);
@@ -312,11 +314,15 @@ void Desk::check_support(Session& session, const Round& round, const std::vector
     values.emplace(round.receives[i], received[i]);
   const double least = config_.policy.min_support;
   const std::vector<ThinCell> thin =
-      session.support->thin(round, values, state.states, least, 1);
+      session.support->thin(round, values, state.states, least, most_told);
   if (thin.empty()) return;
-  throw Refused{{Refusal::policy, "min_support",
-                 starfold::describe(*session.program->plan, round, session.node->sizes(),
-                                    session.program->compilation.sources, thin.front(), least)}};
+  std::string detail;
+  for (const ThinCell& cell : thin) {
+    detail += (detail.empty() ? "" : "; ") +
+              starfold::describe(*session.program->plan, round, session.node->sizes(),
+                                 session.program->compilation.sources, cell, least);
+  }
+  throw Refused{{Refusal::policy, "min_support", std::move(detail)}};
 }
 
 // --- decisions and the ledger ---------------------------------------------------------------------
@@ -336,6 +342,30 @@ Answer Desk::refuse(const Request& request, const Decision& decision) {
     reason = Refusal::no_resources;  // what cannot be written down is not told either
   }
   return {encode_message(RefuseMessage{reason}), hidden};
+}
+
+// Puts a study before the owner, with what it would send.
+void Desk::note_pending(const Request& request, const Session& session) {
+  if (!approvals_) return;
+  const Plan& plan = *session.program->plan;
+  approvals_->ask({request.agreement, request.study, request.peer, request.plan,
+                   format_time(system_clock_now()), "the policy lets only approved studies run",
+                   exposure_text(plan, session.program->compilation.sources)});
+}
+
+// What the owner has decided since the last request goes into the ledger first.
+void Desk::take_up_decisions() {
+  if (!approvals_) return;
+  for (const OwnersDecision& decision : approvals_->decisions()) {
+    LedgerEntry line;
+    line.kind = decision.approved ? "approve" : "deny";
+    line.agreement = decision.agreement;
+    line.peer = "the owner";
+    line.policy = policy_hash_;
+    line.decision = decision.approved ? "approved" : "denied";
+    record(line);
+    approvals_->taken_up(decision);
+  }
 }
 
 LedgerEntry Desk::entry(const Request& request, const char* kind) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "starfold/federation/node.h"
+#include "starfold/node/approvals.h"
 #include "starfold/node/config.h"
 #include "starfold/node/ledger.h"
 #include "starfold/node/replies.h"
@@ -62,6 +63,7 @@ class Desk {
                      const StateMessage& state) const;
   Answer refuse(const Request& request, const Decision& decision);
   void note_pending(const Request& request, const Session& session);
+  void take_up_decisions();
   LedgerEntry entry(const Request& request, const char* kind) const;
   void record(const LedgerEntry& entry);
   const Account& account(const std::string& agreement) const;
@@ -74,6 +76,7 @@ class Desk {
   std::string policy_hash_;
   std::optional<Ledger> ledger_;  // none in a trial, and no replies either
   std::optional<Replies> replies_;
+  std::optional<Approvals> approvals_;
   std::map<std::string, Account> trial_accounts_;
   mutable ProgramCache cache_;
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by run

@@ -1,0 +1,76 @@
+// starfold node serve, starfold node try: a node at work, and the owner's dry run.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "cli/node.h"
+#include "cli/output.h"
+#include "starfold/node/server.h"
+#include "starfold/plan/explain.h"
+#include "starfold/study/options.h"
+#include "starfold/study/trial.h"
+
+namespace starfold::cli {
+namespace {
+
+std::atomic<bool> stop_requested = false;
+std::atomic<bool> reload_requested = false;
+
+void on_stop(int) { stop_requested = true; }
+void on_reload(int) { reload_requested = true; }
+
+void wait_for_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_stop;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  action.sa_handler = on_reload;
+  sigaction(SIGHUP, &action, nullptr);
+}
+
+}  // namespace
+
+int node_serve(const std::string& file) {
+  try {
+    wait_for_signals();
+    NodeConfig config = read_node_config(file);
+    for (const std::string& warning : config.warnings) complain(fmt::format("warning: {}\n", warning));
+    Desk desk(std::move(config));
+    ServerSignals signals;
+    signals.stop = &stop_requested;
+    signals.reload = &reload_requested;
+    signals.listening = [] {
+      say("listening\n");
+      std::fflush(stdout);
+    };
+    signals.say = [](const std::string& words) { complain(words + "\n"); };
+    serve(desk, signals);
+    return exit_done;
+  } catch (...) {
+    return tell(current_trouble(), false);
+  }
+}
+
+int node_try(const std::string& file, const std::string& study_file) {
+  std::shared_ptr<const CompiledProgram> program;
+  try {
+    const NodeConfig config = read_node_config(file);
+    StudyOptions options;
+    options.file = study_file;
+    const Study study = make_study(options);
+    program = load_program(study.program, false);
+    if (!program->plan) return exit_refused;
+    check_study(study, program->compilation.program);
+    const Settings settings = study_settings(study, program->compilation.program);
+    std::signal(SIGINT, on_stop);
+    const Trial trial = try_study(config, study, program, settings, &stop_requested);
+    say(exposure_text(*program->plan, program->compilation.sources) + "\n" +
+        trial_text(config, trial));
+    return trial.refused ? exit_refused : exit_done;
+  } catch (...) {
+    return tell(current_trouble(), false, program ? &program->compilation.sources : nullptr);
+  }
+}
+
+}  // namespace starfold::cli
