@@ -79,8 +79,8 @@ Peer peer_of(int connection, std::optional<gid_t> group) {
   socklen_t bytes = sizeof groups;
   peer.welcome = who.gid == *group;
   if (getsockopt(connection, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes) == 0) {
-    const auto* end = groups.begin() + bytes / sizeof(gid_t);
-    peer.welcome = peer.welcome || std::find(groups.begin(), end, *group) != end;
+    const auto* const end = groups.data() + bytes / sizeof(gid_t);
+    peer.welcome = peer.welcome || std::find(groups.data(), end, *group) != end;
   }
   return peer;
 }

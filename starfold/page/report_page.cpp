@@ -26,14 +26,20 @@ std::string plural(std::int64_t count, const char* one, const char* many) {
   return fmt::format("{} {}", grouped(count), count == 1 ? one : many);
 }
 
-// " with 1,200 records"; nothing where clients do not say.
-std::string with_records(const RunReport& report) {
+// Nothing where clients do not say.
+std::optional<std::int64_t> all_records(const RunReport& report) {
   std::int64_t records = 0;
   for (const ClientReport& client : report.clients) {
-    if (client.records == unknown_records) return "";
+    if (client.records == unknown_records) return std::nullopt;
     records += client.records;
   }
-  return " with " + plural(records, "record", "records");
+  return records;
+}
+
+// " with 1,200 records"
+std::string with_records(const RunReport& report) {
+  const std::optional<std::int64_t> records = all_records(report);
+  return records ? " with " + plural(*records, "record", "records") : "";
 }
 
 // Clients that the run went on without.
@@ -105,8 +111,9 @@ std::string tile(const std::string& title, const std::string& value) {
 
 std::string figures(const RunReport& report, const Plan& plan) {
   std::string html = "<dl class=\"tiles facts\">" +
-                     tile("clients", grouped(static_cast<std::int64_t>(report.clients.size()))) +
-                     tile("records", grouped(all_records(report)));
+                     tile("clients", grouped(static_cast<std::int64_t>(report.clients.size())));
+  if (const std::optional<std::int64_t> records = all_records(report))
+    html += tile("records", grouped(*records));
   if (federated(report, plan)) {
     std::uint64_t most = 0;
     for (const ClientReport& client : report.clients) most = std::max(most, client.bytes_sent);

@@ -1,0 +1,312 @@
+"""What a hostile server may try. Each attack is stopped by the node, and the server learns no more than that."""
+import json
+import os
+import socket
+import struct
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+from federation import DESCRIBE, LIMIT, agreement, bindings, encode_message, hospital, kind, message, read_frame, start_message
+
+RUN = "0123456789abcdef" * 2
+ID = 'id = "id"'
+
+
+@pytest.fixture
+def one(nodes):
+    nodes.add("north", hospital(1))
+    return nodes
+
+
+def refused(result, rule="policy"):
+    code, answer, err = result
+    assert code == 1, (code, answer, err)
+    assert answer["refused"] == {"client": "north", "rule": rule}, answer
+    return err
+
+
+SELECTIONS = {
+    "one record by its identifier": "output s = sum[*](where(id == 7, x, 0))",
+    "all but one": "output s = sum[*](where(id != 7, x, 0))",
+    "one record beside a little of all": "output s = sum[*](where(id == 7, x, 0) + 1e-9 * x)",
+    "one record counted twice": "output s = sum[*](where(id == 7, 2 * x, x))",
+    "one hot": "output s = one_hot(id, 200)[:, 1:20]' @ x",
+    "a gradient of a table": "input w : [200] = zeros(200)\noutput s = grad(sum[*](w[id] * x), w)[1:20]",
+    "a kernel around one": "output s = sum[*](exp(-1e6 * square(id - 7)) * x)",
+    "powers of two": "output s = sum[*](x * exp(id * 0.6931471805599453))",
+    "digits": "output s = sum[*](x * exp(id * 2.302585092994046))",
+    "a bit mask": "output s = sum[*](where(x > 50, 1, 0) * exp(id * 0.6931471805599453))",
+    "an indicator with one positive": "output s = sum[*](id == 7)",
+    "an indicator with one negative": "output s = sum[*](id != 7)",
+    "small cells of a histogram": "output s = sum[*](one_hot(min(floor(x / 2), 60) + 1, 61))",
+    "a cross table": "output s = one_hot(w, 3)' @ one_hot(min(floor(x / 4), 30) + 1, 31)",
+    "a trace over identifiers": "state k : [] = 0\nrepeat 5 {\n  let s = sum[*](where(id == k + 1, x, 0))\n  trace v = s\n  k <- k + 1\n}\noutput k",
+    "a bit by until": "state k : [] = 0\nrepeat 5 {\n  let s = sum[*](where(id == 7, x, 0))\n  k <- k + 1\n} until s > 50\noutput k",
+    "the moments of one": "output v = var[*](where(id == 7, x, 0))",
+    "bisection towards the largest": "state lo : [] = 0\nstate hi : [] = 200\nrepeat 30 {\n  let mid = (lo + hi) / 2\n  let n = sum[*](x > mid)\n"
+                                     "  lo <- where(n > 0, mid, lo)\n  hi <- where(n > 0, hi, mid)\n}\noutput lo",
+    "logsumexp of one": "output s = logsumexp[*](where(id == 7, x, -1000))",
+}
+
+
+@pytest.mark.parametrize("attack", SELECTIONS)
+def test_support(one, attack):
+    program = "input x : [*]\ninput id : [*]\ninput w : [*]\n" + SELECTIONS[attack] + "\n"
+    if "input w : [200]" in program:
+        program = program.replace("input w : [*]\n", "")
+    inputs = f'x = "age"\n{ID}' + ('\nw = "ward"' if "input w : [*]" in program else "")
+    err = refused(one.run(one.study(program, inputs)))
+    assert err.strip() == "error: client north refuses: refused by the policy of this client"
+    line = one.nodes[0].lines()[-1]
+    assert line["decision"] == "refused" and line["rule"] == "min_support" and line["counted"] is True
+
+
+def test_what_is_well_supported_leaves(one):
+    program = ("input x : [*]\ninput w : [*]\noutput m = mean[*](x)\noutput v = var[*](x)\noutput g = one_hot(w, 3)' @ x\n"
+               "output n = sum[*](x > 50)\noutput l = logsumexp[*](x / 100)\n")
+    code, answer, err = one.run(one.study(program, 'x = "age"\nw = "ward"'))
+    assert code == 0, err
+
+
+@pytest.mark.parametrize("fold", ["min", "max", "prod", "any", "all"])
+def test_merges_that_show_single_records(nodes, fold):
+    nodes.add("north", hospital(1))
+    study = nodes.study(f"input x : [*]\noutput m = {fold}[*](x)\n", 'x = "age"')
+    refused(nodes.run(study), "merges")
+    # An owner who allows them still lets out no value of a single record.
+    nodes.nodes[0].stop()
+    nodes.nodes[0].write('merges = ["sum", "min", "max", "prod", "any", "all"]')
+    nodes.nodes[0].start()
+    if fold in ("min", "max"):
+        refused(nodes.run(study))
+
+
+def test_a_sorted_dump_by_repeated_max(nodes):
+    nodes.add("north", hospital(1), 'merges = ["sum", "max"]')
+    program = "input x : [*]\nstate top : [] = 1000\nrepeat 20 {\n  let next = max[*](where(x < top, x, -1000))\n  trace v = next\n  top <- next\n}\noutput top\n"
+    refused(nodes.run(nodes.study(program, 'x = "age"')))
+
+
+def test_a_fourier_transform_over_identifiers(nodes):
+    """Support cannot stop it: every sum rests on all records. The ratios do."""
+    nodes.add("north", hospital(1))
+    program = ("input x : [*]\ninput id : [*]\nlet k = linspace(1, 300, 300)\noutput c = sum[*](x[:, new] * cos(id[:, new] * k * 0.0314159))\n")
+    refused(nodes.run(nodes.study(program, f'x = "age"\n{ID}')))
+    assert nodes.nodes[0].lines()[-1]["rule"] == "max_ratio"
+    loop = ("input x : [*]\ninput id : [*]\nlet j = linspace(1, 100, 100)\nstate k : [] = 0\nrepeat 200 {\n"
+            "  let c = sum[*](x[:, new] * (1.5 + cos(id[:, new] * (j + 100 * k) * 0.0314159)))\n  k <- k + 1\n}\noutput k\n")
+    refused(nodes.run(nodes.study(loop, f'x = "age"\n{ID}')))
+    assert nodes.nodes[0].lines()[-1]["rule"] == "max_total_ratio"
+
+
+def test_a_saturated_regression(nodes):
+    """As many parameters as records."""
+    nodes.add("north", hospital(1, 30))
+    program = "input x : [*]\ninput y : [*]\nlet k = linspace(0, 29, 30)\nlet z = exp(-square(x[:, new] - k) / 100)\noutput h = z' @ z\noutput b = z' @ y\n"
+    refused(nodes.run(nodes.study(program, 'x = "age"\ny = "y"')))
+    assert nodes.nodes[0].lines()[-1]["rule"] == "max_ratio"
+
+
+def test_tiny_cohorts(nodes):
+    nodes.add("north", hospital(1, 9))
+    refused(nodes.run(nodes.study("input x : [*]\noutput m = mean[*](x)\n", 'x = "age"')))
+    assert nodes.nodes[0].lines()[-1]["rule"] == "min_records"
+
+
+def test_an_error_that_counts_records(nodes):
+    """one_hot fails where labels are outside: a question about records, answered by the one sentence, and counted."""
+    nodes.add("north", hospital(1))
+    study = nodes.study("input x : [*]\noutput h = sum[*](one_hot(x, 2))\n", 'x = "ward"')
+    for _ in range(3):
+        err = refused(nodes.run(study))
+        assert not any(c.isdigit() for c in err)
+    refused(nodes.run(study), "max_refusals")
+    # The owner may approve it again.
+    ident = nodes.nodes[0].lines()[-1]["agreement"]
+    assert nodes.command_line("node", "approve", ident, nodes.nodes[0].file).returncode == 0
+    refused(nodes.run(study))
+    assert nodes.command_line("node", "deny", ident, nodes.nodes[0].file).returncode == 0
+    refused(nodes.run(study), "denied")
+
+
+# --- on the wire ------------------------------------------------------------------------------------
+
+PROGRAM = "input x : [*]\nstate m : [] = 0\nrepeat 3 {\n  m <- m + mean[*](x - m) / 2\n}\noutput m\n"
+
+
+def plan_of(nodes, program):
+    path = nodes.folder / "wire.fold"
+    path.write_text(program)
+    return json.loads(nodes.command_line("explain", path, "--json").stdout)["plan"]
+
+
+@pytest.fixture
+def wire(one):
+    """A node and a run that was started on its socket by hand."""
+    plan = plan_of(one, PROGRAM)
+    bound = bindings(x=["age"])
+    node = one.nodes[0]
+    hello = node.ask(start_message(plan, PROGRAM, RUN, bound))
+    assert kind(hello) == "hello"
+    return node, plan, bound, agreement(plan, bound)
+
+
+def test_replay_costs_nothing(wire):
+    node, plan, bound, agreed = wire
+    request = encode_message(agreed, RUN, 0, 0, [0.0])
+    first = node.ask(request)
+    assert kind(first) == "state"
+    lines = len(node.lines())
+    assert node.ask(request) == first and len(node.lines()) == lines
+    node.kill()
+    node.start()
+    assert kind(node.ask(request)) == "not_started"
+    assert kind(node.ask(start_message(plan, PROGRAM, RUN, bound))) == "hello"
+    assert node.ask(request) == first
+    assert sum(line.get("kind") == "encode" and line["decision"] == "sent" for line in node.lines()) == 1
+
+
+def test_rounds_have_their_order(wire):
+    node, plan, bound, agreed = wire
+    assert kind(node.ask(encode_message(agreed, RUN, 1, 0, [0.0]))) == "out_of_order"
+    assert kind(node.ask(encode_message(agreed, RUN, 0, 7, [0.0]))) == "no_such_round"
+    assert kind(node.ask(encode_message(agreed, RUN, 0, 0, [0.0]))) == "state"
+    assert kind(node.ask(encode_message(agreed, RUN, 0, 0, [1.0]))) == "out_of_order"  # another question under an old number
+    assert kind(node.ask(encode_message(agreed, RUN, 5, 0, [0.0]))) == "out_of_order"
+    assert kind(node.ask(encode_message(agreed, RUN, 1, 0, [0.0]))) == "state"
+
+
+def test_nothing_is_swapped_between_rounds(wire):
+    node, plan, bound, agreed = wire
+    assert kind(node.ask(encode_message(agreed, RUN, 0, 0, [0.0]))) == "state"
+    other = bindings(x=["bmi"])
+    assert kind(node.ask(start_message(plan, PROGRAM, RUN, other))) == "another_program"
+    assert kind(node.ask(encode_message(agreement(plan, other), RUN, 1, 0, [0.0]))) == "another_program"
+    assert kind(node.ask(encode_message(agreed, "f" * 32, 1, 0, [0.0]))) == "not_started"
+    changed = PROGRAM.replace("/ 2", "/ 3")
+    assert kind(node.ask(start_message(plan, changed, RUN, bound))) in ("another_plan", "another_program")
+    node.kill()
+    node.start()
+    assert kind(node.ask(start_message(plan, PROGRAM, RUN, other))) == "another_program"
+
+
+def test_shared_state_that_the_server_chose(one):
+    """Weights that leave one record its say, and numbers that are none."""
+    program = "input x : [*]\ninput id : [*]\ninput w : [2] = zeros(2)\noutput g = sum[*](sigmoid(w[1] + w[2] * id) * x)\n"
+    plan, bound = plan_of(one, program), bindings(x=["age"], id=["id"])
+    agreed, node = agreement(plan, bound), one.nodes[0]
+
+    def ask(run, values):
+        assert kind(node.ask(start_message(plan, program, run, bound))) == "hello"
+        return kind(node.ask(encode_message(agreed, run, 0, 0, values)))
+
+    fair = ask("1" * 32, [[0.0, 0.0]])
+    if fair == "values_misfit":  # the parts of w travel one by one
+        assert ask("2" * 32, [0.0, 0.0]) == "state"
+        assert ask("3" * 32, [-199.5 * 50, 50.0]) == "policy"
+        assert ask("4" * 32, [float("nan"), 0.0]) == "policy"
+        assert ask("5" * 32, [1e300, 1e300]) in ("policy", "state")
+    else:
+        assert fair == "state"
+        assert ask("3" * 32, [[-199.5 * 50, 50.0]]) == "policy"
+        assert ask("4" * 32, [[float("nan"), 0.0]]) == "policy"
+    assert kind(node.ask(encode_message(agreed, "1" * 32, 1, 0, [np.zeros(1 << 16)]))) in ("values_misfit", "out_of_order")
+
+
+def test_names_are_never_paths(wire):
+    node, plan, bound, agreed = wire
+    for source in ("../visits", "visits.csv", "/etc/passwd", "visits\0", "", "no"):
+        assert kind(node.ask(start_message(plan, PROGRAM, "a" * 32, bound, source=source))) == "no_such_source"
+    for run in ("", "../../x", "a" * 31, "A" * 32, "a" * 31 + "/", "\0" * 32):
+        assert kind(node.ask(start_message(plan, PROGRAM, run, bound))) == "another_run"
+    for column in ("../age", "age\0", "AGE", "secret"):
+        assert kind(node.ask(start_message(plan, PROGRAM, "b" * 32, bindings(x=[column])))) == "columns"
+    for text in ("", "{}", "[]", bound.replace("\n", " "), bound.replace('"error"', '"wat"'), "[" * 10000):
+        assert kind(node.ask(start_message(plan, PROGRAM, "c" * 32, text))) in ("unreadable", "columns")
+
+
+def test_bytes_that_are_no_message(one):
+    node = one.nodes[0]
+    for bytes_ in (b"", b"STARFOLD", b"\0" * 100, message(9, b""), message(4, b"\0"), message(1, b"")):
+        assert kind(node.ask(bytes_)) in ("unreadable", "not_a_request")
+    with socket.socket(socket.AF_UNIX) as s:  # a length that lies
+        s.settimeout(LIMIT)
+        s.connect(str(node.socket))
+        s.sendall(struct.pack("<Q", 1 << 62) + b"x")
+        assert s.recv(1) == b""
+    with socket.socket(socket.AF_UNIX) as s:  # a length that promises: no memory is taken for it
+        s.connect(str(node.socket))
+        s.sendall(struct.pack("<Q", 1 << 29) + b"x")
+        assert kind(node.ask(DESCRIBE)) == "description"
+        status = open(f"/proc/{node.process.pid}/status").read()
+        assert int(status.split("VmRSS:")[1].split()[0]) < 400_000
+
+
+def test_description_has_no_data(one):
+    answer = one.nodes[0].ask(DESCRIBE)
+    text = json.loads(answer[28:-8])
+    assert text["name"] == "north" and [c["name"] for c in text["sources"]["visits"]["columns"]] == ["id", "age", "bmi", "ward", "y"]
+    assert text["policy"]["min_support"] == 5
+    assert set(text) == {"name", "version", "sources", "policy"}
+
+
+def test_many_at_once(one):
+    node, answers = one.nodes[0], []
+    threads = [threading.Thread(target=lambda: answers.append(node.ask(DESCRIBE))) for _ in range(64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LIMIT)
+    assert len(answers) == 64 and {kind(a) for a in answers} == {"description"}
+
+
+def test_refusals_are_alike_in_size_and_late(one):
+    node = one.nodes[0]
+    program = "input x : [*]\ninput id : [*]\noutput s = sum[*](where(id == 7, x, 0))\n"
+    plan, bound = plan_of(one, program), bindings(x=["age"], id=["id"])
+    import time
+    times, sizes = [], set()
+    for i in range(2):
+        run = f"{i:032x}"
+        assert kind(node.ask(start_message(plan, program, run, bound))) == "hello"
+        begin = time.monotonic()
+        answer = node.ask(encode_message(agreement(plan, bound), run, 0, 0, []))
+        times.append(time.monotonic() - begin)
+        assert kind(answer) == "policy"
+        sizes.add(len(answer))
+    assert len(sizes) == 1 and min(times) >= 0.12
+
+
+def test_only_the_owners_user(nodes):
+    if os.geteuid() != 0:
+        pytest.skip("needs another user")
+    nodes.add("north", hospital(1))
+    node = nodes.nodes[0]
+    assert oct(node.socket.stat().st_mode & 0o777) == "0o600"
+    os.chmod(nodes.folder, 0o755)
+    os.chmod(node.folder, 0o755)
+    os.chmod(node.socket, 0o666)  # even if the permissions were loose
+    program = ("import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\ns.settimeout(10)\n"
+               "try:\n  s.sendall(bytes.fromhex(sys.argv[2]))\n  print(len(s.recv(8)))\nexcept OSError:\n  print(0)\n")
+    frame = struct.pack("<Q", len(DESCRIBE)) + DESCRIBE
+    told = subprocess.run(["python3", "-c", program, str(node.socket), frame.hex()], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534, extra_groups=[])
+    assert told.stdout.strip() == "0", told
+
+
+def test_a_second_node_on_the_same_ledger(nodes):
+    nodes.add("north", hospital(1))
+    again = subprocess.run([nodes.command, "node", "serve", str(nodes.nodes[0].file)], capture_output=True, text=True, timeout=LIMIT)
+    assert again.returncode == 3 and "another" in again.stderr
+    assert kind(nodes.nodes[0].ask(DESCRIBE)) == "description"
+
+
+def test_a_ledger_that_was_rolled_back(wire):
+    node, plan, bound, agreed = wire
+    old = (node.folder / "node.ledger").read_bytes()
+    assert kind(node.ask(encode_message(agreed, RUN, 0, 0, [0.0]))) == "state"
+    node.stop()
+    (node.folder / "node.ledger").write_bytes(old)
+    again = subprocess.run([node.command, "node", "serve", str(node.file)], capture_output=True, text=True, timeout=LIMIT)
+    assert again.returncode == 3 and "rolled back" in again.stderr

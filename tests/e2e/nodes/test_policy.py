@@ -1,0 +1,153 @@
+"""Every key of a node's policy, from outside."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from federation import LIMIT, hospital, wait_until
+
+MEAN = "input x : [*, p]\noutput m = mean[*](x)\n"
+X = 'x = ["age", "bmi"]'
+LOOP = "input x : [*]\nstate m : [] = 0\nrepeat 5 {\n  m <- m + mean[*](x - m) / 2\n}\noutput m\n"
+
+
+@pytest.fixture
+def run(nodes):
+    """Runs a program over one node with this policy; the exit code and the rule."""
+
+    def ask(program, inputs, policy="", records=200, again=False, **options):
+        if not again:
+            for node in nodes.nodes:
+                node.stop()
+            nodes.nodes.clear()
+            nodes.add(f"n{time.monotonic_ns()}", hospital(1, records), policy, **options)
+        code, answer, err = nodes.run(nodes.study(program, inputs))
+        return code, (answer or {}).get("refused", {}).get("rule")
+
+    return ask
+
+
+def rule(nodes):
+    return nodes.nodes[0].lines()[-1].get("rule")
+
+
+def test_min_records(run, nodes):
+    assert run(MEAN, X, "min_records = 20", records=20) == (0, None)
+    assert run(MEAN, X, "min_records = 20", records=19) == (1, "policy") and rule(nodes) == "min_records"
+
+
+def test_min_support(run, nodes):
+    program = "input x : [*]\ninput id : [*]\noutput s = sum[*](where(id <= 6, x, 0))\n"
+    inputs = 'x = "age"\nid = "id"'
+    assert run(program, inputs) == (0, None)
+    assert run(program, inputs, "min_support = 7") == (1, "policy") and rule(nodes) == "min_support"
+
+
+def test_max_ratio(run, nodes):
+    assert run(MEAN, X, "max_ratio = 0.02") == (0, None)  # three numbers of 200 records
+    assert run(MEAN, X, "max_ratio = 0.01") == (1, "policy") and rule(nodes) == "max_ratio"
+
+
+def test_max_total_ratio_counts_reruns(run, nodes):
+    assert run(MEAN, X, "max_total_ratio = 0.035") == (0, None)
+    assert run(MEAN, X, again=True) == (0, None)
+    assert run(MEAN, X, again=True) == (1, "policy") and rule(nodes) == "max_total_ratio"
+
+
+def test_max_numbers_counts_reruns(run):
+    assert run(MEAN, X, "max_numbers = 7") == (0, None)
+    assert run(MEAN, X, again=True) == (0, None)
+    assert run(MEAN, X, again=True) == (1, "max_numbers")
+
+
+def test_max_rounds(run):
+    assert run(LOOP, 'x = "age"', "max_rounds = 5") == (0, None)
+    assert run(LOOP, 'x = "age"', again=True) == (1, "max_rounds")
+    assert run(LOOP, 'x = "age"', "max_rounds = 4") == (1, "max_rounds")
+
+
+def test_merges(run):
+    assert run("input x : [*]\noutput v = var[*](x)\n", 'x = "age"', 'merges = ["sum", "count"]') == (1, "merges")
+    assert run("input x : [*, p]\noutput v = cov[*](x)\n", X) == (1, "merges")
+    assert run("input x : [*, p]\noutput v = cov[*](x)\n", X, 'merges = ["comoments"]') == (0, None)
+
+
+def test_columns(run):
+    # What the owner does not list does not exist: the study is told so before anything starts.
+    assert run(MEAN, X, allowed=["age", "y"]) == (3, None)
+
+
+def test_programs_by_hash(run, nodes):
+    (nodes.folder / "m.fold").write_text(MEAN)
+    plan = json.loads(nodes.command_line("explain", nodes.folder / "m.fold", "--json").stdout)["plan"]
+    assert run(MEAN, X, f'programs = ["{plan}"]') == (0, None)
+    assert run(LOOP, 'x = "age"', f'programs = ["{plan}"]') == (1, "programs")
+
+
+def test_programs_that_are_approved(run, nodes):
+    assert run(MEAN, X, 'programs = "approved"') == (1, "approval")
+    node = nodes.nodes[0]
+    listed = nodes.command_line("node", "pending", node.file)
+    ident = node.lines()[-1]["agreement"]
+    assert ident[:12] in listed.stdout and "mean" in listed.stdout
+    assert run(MEAN, X, again=True) == (1, "approval")
+    assert nodes.command_line("node", "approve", ident[:12], node.file).returncode == 0
+    assert run(MEAN, X, again=True) == (0, None)
+    assert nodes.command_line("node", "deny", ident, node.file).returncode == 0
+    assert run(MEAN, X, again=True) == (1, "denied")
+    # What a coordinator calls approved is nothing to the node: another program waits.
+    assert run(LOOP, 'x = "age"', again=True) == (1, "approval")
+
+
+def test_privacy_and_secure_aggregation(run):
+    assert run(MEAN, X, 'privacy = "required"') == (1, "privacy")
+    assert run(MEAN, X, 'secure_aggregation = "required"') == (1, "secure_aggregation")
+
+
+def test_max_refusals(run, nodes):
+    program = "input x : [*]\ninput id : [*]\noutput s = sum[*](where(id == 7, x, 0))\n"
+    inputs = 'x = "age"\nid = "id"'
+    assert run(program, inputs, "max_refusals = 1") == (1, "policy")
+    assert run(program, inputs, again=True) == (1, "max_refusals")
+    assert run(MEAN, X, again=True) == (0, None)  # another study has not been refused
+
+
+def test_reloading(run, nodes):
+    assert run(MEAN, X) == (0, None)
+    node = nodes.nodes[0]
+    node.write("max_ratio = 0.001")
+    node.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "read again" in (node.folder / "log").read_text())
+    assert run(MEAN, X, again=True) == (1, "policy")
+    node.write("nonsense = 1")
+    node.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "stays as it was" in (node.folder / "log").read_text())
+    assert run(MEAN, X, again=True) == (1, "policy")
+
+
+def test_try(nodes):
+    nodes.add("north", hospital(1), start=False)
+    node = nodes.nodes[0]
+    good = nodes.command_line("node", "try", node.file, nodes.study(MEAN, X))
+    assert good.returncode == 0 and "to its end" in good.stdout and "mean[*](x)" in good.stdout
+    program = "input x : [*]\ninput id : [*]\noutput a = mean[*](x)\noutput s = sum[*](where(id == 7, x, 0))\n"
+    bad = nodes.command_line("node", "try", node.file, nodes.study(program, 'x = "age"\nid = "id"'))
+    assert bad.returncode == 1 and "min_support" in bad.stdout and "line 4" in bad.stdout, bad.stdout
+    assert not (node.folder / "node.ledger").exists()
+
+
+def test_disk_full(nodes):
+    """What cannot be written down does not leave."""
+    import resource
+    nodes.add("north", hospital(1), start=False)
+    node = nodes.nodes[0]
+    node.start(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)) or signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
+    code, answer, err = nodes.run(nodes.study(LOOP, 'x = "age"'))
+    assert code == 3 and "not enough memory" in err, err
+    node.stop()
+    assert nodes.command_line("node", "ledger", node.file, "--verify").returncode == 0
+    node.start()
+    code, answer, err = nodes.run(nodes.study(LOOP, 'x = "age"'), "--resume")
+    assert code == 0, err

@@ -1,0 +1,255 @@
+"""Studies over node processes: the bits of a local run, faults, and going on after them."""
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+import pytest
+from federation import LIMIT, LOGISTIC, hospital, read_frame, wait_until
+
+INPUTS = 'x = ["age", "bmi"]\ny = "y"'
+
+
+def outputs(result):
+    code, answer, err = result
+    assert code == 0, err
+    return {"outputs": answer["outputs"], "traces": answer["traces"], "iterations": answer["iterations"]}
+
+
+def test_bits_of_a_local_run(three):
+    local = outputs(three.run(three.local(LOGISTIC, INPUTS)))
+    code, answer, err = three.run(three.study(LOGISTIC, INPUTS))
+    assert code == 0, err
+    assert outputs((code, answer, err)) == local
+    assert answer["rounds"] == 8 and answer["departures"] == [] and len(answer["run"]) == 32
+    assert [c["records"] for c in answer["clients"]] == [None] * 3
+    assert not (three.folder / "study.checkpoint").exists()
+    assert three.stop() == [0, 0, 0]
+
+
+def test_categories_missing_values_and_all_columns(nodes):
+    for i, name in enumerate(("a", "b")):
+        columns = hospital(i)
+        columns["sex"] = ["f" if v % 2 else "m" for v in columns["id"]]
+        columns["bmi"] = ["" if v % 17 == 0 else b for v, b in zip(columns["id"], columns["bmi"])]
+        nodes.add(name, columns)
+    program = "input x : [*, p]\ninput y : [*]\noutput s = sum[*](x)\noutput n = records(x)\noutput t = x' @ y\n"
+    inputs = 'x = ["age", "bmi", "sex"]\ny = "y"'
+    extra = '[categorical.sex]\nlevels = ["f", "m"]\n[options]\nmissing = "drop"'
+    assert outputs(nodes.run(nodes.study(program, inputs, extra=extra))) == outputs(nodes.run(nodes.local(program, inputs, extra=extra)))
+    code, answer, err = nodes.run(nodes.study(program, inputs, extra=extra.replace("drop", "error")))
+    assert code == 1 and answer["refused"] == {"client": "a", "rule": "policy"}
+    assert "12" not in err  # not how many are missing
+
+
+def test_results_folder_and_report(three):
+    study = three.study(LOGISTIC, INPUTS)
+    code, answer, err = three.run(study, "--out", str(three.folder / "results"))
+    assert code == 0, err
+    record = json.loads((three.folder / "results/run.json").read_text())
+    assert record["run"] == answer["run"] and record["records"] is None and "records" not in record["clients"][0]
+    assert "3 clients took part" in (three.folder / "results/report.html").read_text()
+
+
+def test_mistakes_are_told(three):
+    code, answer, err = three.run(three.study(LOGISTIC, 'x = ["age", "bim"]\ny = "y"'))
+    assert code == 3 and "no column bim" in err and "did you mean bmi" in err
+    study = three.study(LOGISTIC, INPUTS)
+    study.write_text(study.read_text().replace('source = "visits"', 'source = "visit"', 1))
+    code, answer, err = three.run(study)
+    assert code == 3 and "client north has no source visit; it has visits" in err
+    code, answer, err = three.run(three.study(LOGISTIC, INPUTS), "--resume")
+    assert code == 3 and "no unfinished run" in err
+    code, answer, err = three.run(three.study(LOGISTIC, INPUTS), "--reference")
+    assert code == 2 and "--reference" in err
+    code, answer, err = three.run(three.local(LOGISTIC, INPUTS), "--resume")
+    assert code == 2
+    code, answer, err = three.run(three.study(LOGISTIC, INPUTS, 'on_dropout = "wat"'))
+    assert code == 2 and "on_dropout" in err
+
+
+def test_a_client_that_stays_away(three):
+    study = three.study(LOGISTIC, INPUTS, 'timeout = "1s"\ncheckpoint = "run"')
+    three.nodes[1].kill()
+    code, answer, err = three.run(study)
+    assert code == 3 and "east did not answer within 1 s" in err and "--resume" in err
+    code, answer, err = three.run(three.study(LOGISTIC, INPUTS, 'timeout = "60s"\non_dropout = "stop"'))
+    assert code == 3 and "east did not answer" in err
+
+
+def test_going_on_without_a_client(three):
+    local = three.local(LOGISTIC, INPUTS)
+    lines = local.read_text().split("[[client]]")
+    local.write_text(lines[0] + "[[client]]" + lines[1] + "[[client]]" + lines[3])
+    study = three.study(LOGISTIC, INPUTS, 'timeout = "2s"\non_dropout = "continue"')
+    # It answers the question what it has, and then no more.
+    proxy = Proxy(three.nodes[1], answers=1)
+    study.write_text(study.read_text().replace(str(three.nodes[1].socket), proxy.path))
+    code, answer, err = three.run(study)
+    proxy.close()
+    assert code == 0, err
+    assert answer["departures"] == [{"client": "east", "rounds": 0}]
+    assert answer["outputs"] == outputs(three.run(local))["outputs"]
+
+
+class Proxy:
+    """Stands before a node's socket and does things to its answers."""
+
+    def __init__(self, node, answers=None, change=None, delay=0.0):
+        self.node, self.answers, self.change, self.delay = node, answers, change, delay
+        self.path = str(node.folder / "proxy.sock")
+        self.given = 0
+        self.server = socket.socket(socket.AF_UNIX)
+        self.server.bind(self.path)
+        self.server.listen(16)
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.relay, args=(connection,), daemon=True).start()
+
+    def relay(self, connection):
+        with connection, socket.socket(socket.AF_UNIX) as there:
+            there.connect(str(self.node.socket))
+            while (request := read_frame(connection)) is not None:
+                there.sendall(struct.pack("<Q", len(request)) + request)
+                answer = read_frame(there)
+                self.given += 1
+                if answer is None or (self.answers is not None and self.given > self.answers):
+                    return
+                time.sleep(self.delay)
+                for piece in self.change(self.given, answer) if self.change else [answer]:
+                    try:
+                        connection.sendall(struct.pack("<Q", len(piece)) + piece)
+                    except OSError:
+                        return
+
+    def close(self):
+        self.server.close()
+
+
+def flipped(answer):
+    return answer[:30] + bytes([answer[30] ^ 1]) + answer[31:]
+
+
+@pytest.mark.parametrize("fault", ["garbage", "empty", "twice", "old", "cut", "slow"])
+def test_wrong_answers_end_nothing(three, fault):
+    study = three.study(LOGISTIC, INPUTS, 'timeout = "30s"')
+    before = []
+
+    def change(count, answer):
+        before.append(answer)
+        if fault == "twice":
+            return [answer, answer]
+        if count % 3 != 0:
+            return [answer]
+        return {"garbage": [flipped(answer)], "empty": [b""], "old": [before[max(0, count - 3)], answer], "cut": [answer[:-9]], "slow": [answer]}[fault]
+
+    proxy = Proxy(three.nodes[2], change=change, delay=0.2 if fault == "slow" else 0)
+    study.write_text(study.read_text().replace(str(three.nodes[2].socket), proxy.path))
+    result = outputs(three.run(study))
+    proxy.close()
+    assert result == outputs(three.run(three.local(LOGISTIC, INPUTS)))
+    # Nothing was counted twice: each round left the node once.
+    sent = [line for line in three.nodes[2].lines() if line.get("kind") == "encode"]
+    assert len(sent) == 8 and {line["decision"] for line in sent} == {"sent"}
+
+
+def test_stopped_and_gone_on_with(three):
+    study = three.study(LOGISTIC.replace("repeat 8", "repeat 60"), INPUTS, 'checkpoint = "run"\ntimeout = "30s"')
+    process = subprocess.Popen([three.command, "run", str(study), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: len(three.nodes[0].lines()) > 12)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=LIMIT)
+    assert process.returncode == 3 and b"stopped" in err
+    code, answer, err = three.run(study)
+    assert code == 3 and "--resume" in err
+    result = outputs(three.run(study, "--resume"))
+    assert result == outputs(three.run(three.local(LOGISTIC.replace("repeat 8", "repeat 60"), INPUTS)))
+    assert not (three.folder / "run").exists()
+    for node in three.nodes:
+        rounds = [line for line in node.lines() if line.get("kind") == "encode"]
+        assert len(rounds) == 60 and len({line["run"] for line in rounds}) == 1
+
+
+def test_another_program_cannot_go_on(three):
+    study = three.study(LOGISTIC, INPUTS, 'timeout = "1s"')
+    three.nodes[0].kill()
+    assert three.run(study)[0] == 3
+    three.nodes[0].start()
+    # Nothing has been agreed on before the nodes are reached, so the run was not begun.
+    assert not (three.folder / "study.checkpoint/checkpoint").exists()
+
+
+def test_two_runs_in_one_checkpoint_folder(three):
+    study = three.study(LOGISTIC.replace("repeat 8", "repeat 200"), INPUTS, 'checkpoint = "run"')
+    process = subprocess.Popen([three.command, "run", str(study), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: len(three.nodes[0].lines()) > 5)
+    code, answer, err = three.run(study)
+    assert code == 3 and "another run" in err
+    assert process.wait(LIMIT) == 0
+    process.communicate()
+
+
+@pytest.mark.parametrize("kills", [int(os.environ.get("STARFOLD_KILLS", "12"))])
+def test_killed_at_random(three, kills):
+    """Coordinator and nodes are killed and started again at random; the answer has the same bits. STARFOLD_KILLS=200: the long form."""
+    program = LOGISTIC.replace("repeat 8", "repeat 100")
+    expected = outputs(three.run(three.local(program, INPUTS)))
+    study = three.study(program, INPUTS, 'checkpoint = "run"\ntimeout = "60s"')
+    rng = random.Random(int(os.environ.get("STARFOLD_SEED", "7")))
+    done, killed = None, 0
+
+    def begin():
+        options = ["--resume"] if (three.folder / "run/checkpoint").exists() else []
+        return subprocess.Popen([three.command, "run", str(study), "--json", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    process = begin()
+    end = time.monotonic() + 20 * LIMIT
+    while done is None:
+        assert time.monotonic() < end
+        time.sleep(rng.random() * 0.15)
+        if process.poll() is not None:
+            out, err = process.communicate()
+            if process.returncode != 0:
+                raise AssertionError(err)
+            if killed >= kills:
+                done = json.loads(out)
+                break
+            process = begin()  # it was too fast: once more from the beginning
+            continue
+        if killed >= kills:
+            continue
+        killed += 1
+        if rng.random() < 0.4:
+            process.kill()
+            process.communicate()
+            process = begin()
+        else:
+            node = rng.choice(three.nodes)
+            node.kill()
+            time.sleep(rng.random() * 0.1)
+            node.start()
+    assert {key: done[key] for key in expected} == expected
+    for node in three.nodes:
+        assert three.command_line("node", "ledger", node.file, "--verify").returncode == 0
+        # Of every run each round was released once.
+        seen = [(line["run"], line["sequence"]) for line in node.lines() if line.get("kind") == "encode" and line["decision"] == "sent"]
+        assert len(seen) == len(set(seen))
+
+
+def test_many_nodes(nodes):
+    for i in range(int(os.environ.get("STARFOLD_NODES", "6"))):
+        nodes.add(f"n{i}", hospital(i, 60))
+    program = "input x : [*, p]\noutput m = mean[*](x)\noutput v = var[*](x)\n"
+    assert outputs(nodes.run(nodes.study(program, 'x = ["age", "bmi"]'))) == outputs(nodes.run(nodes.local(program, 'x = ["age", "bmi"]')))
