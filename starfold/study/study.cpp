@@ -1,8 +1,6 @@
 #include "starfold/study/study.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,30 +11,20 @@
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/memory.h"
-#include "starfold/data/toml_depth.h"
+#include "starfold/data/toml_reader.h"
 
 namespace starfold {
 namespace {
 
 namespace fs = std::filesystem;
 
-const char* type_name(const toml::node& node) {
-  if (node.is_table()) return "a table";
-  if (node.is_array()) return "an array";
-  if (node.is_string()) return "a string";
-  if (node.is_integer()) return "an integer";
-  if (node.is_floating_point()) return "a number";
-  if (node.is_boolean()) return "true or false";
-  return "a date or time";
-}
-
-class Reader {
+class Reader : TomlReader {
  public:
-  explicit Reader(const std::string& file) : file_(file), folder_(fs::path(file).parent_path()) {}
+  explicit Reader(const std::string& file) : TomlReader(file, "a study") {}
 
   Study read(const toml::table& root) {
-    study_.file = file_;
-    only(root, "", {"program", "inputs", "sizes", "client", "categorical", "options"});
+    study_.file = file();
+    only(root, "", {"program", "inputs", "sizes", "client", "categorical", "options", "federation"});
     const toml::node* program = root.get("program");
     if (program == nullptr)
       fail(root, "program is missing: a path, or the name of a library program");
@@ -47,56 +35,11 @@ class Reader {
       read_categoricals(table(*declared, "categorical"));
     if (const toml::node* options = root.get("options")) read_options(table(*options, "options"));
     read_clients(root);
+    read_federation(root);
     return std::move(study_);
   }
 
  private:
-  [[noreturn]] void fail(const toml::node& at, const std::string& message) const {
-    throw StudyError(fmt::format("{}:{}: {}", file_, at.source().begin.line, message));
-  }
-
-  // Every key must be one of these.
-  void only(const toml::table& table, const std::string& where,
-            const std::vector<std::string>& keys) const {
-    for (const auto& [key, node] : table) {
-      const std::string name(key.str());
-      if (std::find(keys.begin(), keys.end(), name) != keys.end()) continue;
-      const std::string suggestion = nearest(name, keys);
-      throw StudyError(fmt::format("{}:{}: {} has no key {}; {}", file_, key.source().begin.line,
-                                   where.empty() ? "a study" : "[" + where + "]", printable(name),
-                                   suggestion.empty()
-                                       ? fmt::format("it may have {}", fmt::join(keys, ", "))
-                                       : fmt::format("did you mean {}?", suggestion)));
-    }
-  }
-
-  const toml::table& table(const toml::node& node, const std::string& name) const {
-    if (!node.is_table())
-      fail(node, fmt::format("{} must be a section [{}], not {}", name, name, type_name(node)));
-    return *node.as_table();
-  }
-  std::string string(const toml::node& node, const std::string& name) const {
-    if (!node.is_string())
-      fail(node, fmt::format("{} must be a string, not {}", name, type_name(node)));
-    return node.as_string()->get();
-  }
-  bool boolean(const toml::node& node, const std::string& name) const {
-    if (!node.is_boolean())
-      fail(node, fmt::format("{} must be true or false, not {}", name, type_name(node)));
-    return node.as_boolean()->get();
-  }
-  std::int64_t integer(const toml::node& node, const std::string& name, std::int64_t least) const {
-    if (!node.is_integer())
-      fail(node, fmt::format("{} must be an integer, not {}", name, type_name(node)));
-    if (node.as_integer()->get() < least)
-      fail(node, fmt::format("{} must be at least {}", name, least));
-    return node.as_integer()->get();
-  }
-
-  std::string path(const std::string& written) const {
-    if (written.empty() || folder_.empty() || fs::path(written).is_absolute()) return written;
-    return (folder_ / written).lexically_normal().string();
-  }
   // A file beside the study, or else a name for the library.
   std::string program_path(const std::string& written) const {
     std::error_code ignored;
@@ -258,9 +201,10 @@ class Reader {
   }
 
   StudyClient read_client(const toml::table& section) const {
-    only(section, "client", {"name", "data", "query", "columns"});
+    only(section, "client",
+         {"name", "data", "query", "columns", "node", "source", "public_key"});
     StudyClient client;
-    client.data.folder = folder_.empty() ? "." : folder_.string();
+    client.data.folder = folder().empty() ? "." : folder().string();
     const toml::node* name = section.get("name");
     if (name == nullptr) fail(section, "a client needs a name");
     client.name = string(*name, "client.name");
@@ -269,10 +213,23 @@ class Reader {
       client.data.path = path(string(*data, "client.data"));
     if (const toml::node* query = section.get("query"))
       client.data.query = string(*query, "client.query");
-    if (client.data.path.empty() && client.data.query.empty()) {
-      fail(section,
-           fmt::format("client {} needs data (a file) or a query", printable(client.name)));
+    if (const toml::node* node = section.get("node"))
+      client.node = path(string(*node, "client.node"));
+    if (const toml::node* source = section.get("source"))
+      client.source = string(*source, "client.source");
+    if (const toml::node* key = section.get("public_key"))
+      client.public_key = path(string(*key, "client.public_key"));
+    const bool here = !client.data.path.empty() || !client.data.query.empty();
+    const bool away = !client.node.empty() || !client.source.empty() || !client.public_key.empty();
+    if (here == away) {
+      fail(section, fmt::format("client {} needs data (a file) or a query{}",
+                                printable(client.name),
+                                here ? ", or it is a node with a source, but not both"
+                                     : ", or the source of a node"));
     }
+    if (away && client.source.empty())
+      fail(section, fmt::format("client {} needs the source of its node: the name of a table there",
+                                printable(client.name)));
     if (const toml::node* columns = section.get("columns")) {
       for (const auto& [key, node] : table(*columns, "client.columns")) {
         client.data.columns.emplace(std::string(key.str()),
@@ -280,6 +237,73 @@ class Reader {
       }
     }
     return client;
+  }
+
+  // --- [federation]
+
+  void read_federation(const toml::table& root) {
+    const auto away = [](const StudyClient& client) { return !client.source.empty(); };
+    const std::size_t nodes = static_cast<std::size_t>(
+        std::count_if(study_.clients.begin(), study_.clients.end(), away));
+    Federation& federation = study_.federation;
+    if (nodes > 0) federation.via = Federation::Via::sockets;
+    if (nodes > 0 && nodes < study_.clients.size())
+      fail(*root.get("client"), "some clients are nodes and some are files: all must be the same");
+    const toml::node* section = root.get("federation");
+    if (section != nullptr) {
+      if (nodes == 0) fail(*section, "[federation] is about clients that are nodes: there is none");
+      read_federation_keys(table(*section, "federation"));
+    }
+    for (const StudyClient& client : study_.clients) {
+      if (federation.via == Federation::Via::sockets && client.node.empty())
+        fail(*root.get("client"), fmt::format("client {} needs node: the path of its socket",
+                                              printable(client.name)));
+    }
+    if (federation.via == Federation::Via::flower && federation.superlink.empty())
+      fail(*section, "federation.superlink is missing: the address of the SuperLink");
+  }
+
+  void read_federation_keys(const toml::table& section) {
+    only(section, "federation",
+         {"via", "on_dropout", "timeout", "checkpoint", "superlink", "root_certificates"});
+    Federation& federation = study_.federation;
+    const auto text = [&](const char* key) {
+      const toml::node* node = section.get(key);
+      return node == nullptr ? "" : string(*node, fmt::format("federation.{}", key));
+    };
+    if (const toml::node* node = section.get("via");
+        node != nullptr && word(*node, "federation.via", {"sockets", "flower"}) == "flower")
+      federation.via = Federation::Via::flower;
+    if (const toml::node* node = section.get("on_dropout")) {
+      using Dropout = RemoteOptions::Dropout;
+      const std::string what = word(*node, "federation.on_dropout", {"wait", "stop", "continue"});
+      federation.on_dropout = what == "stop"       ? Dropout::stop
+                              : what == "continue" ? Dropout::go_on
+                                                   : Dropout::wait;
+    }
+    if (const toml::node* node = section.get("timeout"))
+      federation.timeout = seconds(*node, "federation.timeout");
+    federation.checkpoint = path(text("checkpoint"));
+    federation.superlink = text("superlink");
+    federation.root_certificates = path(text("root_certificates"));
+  }
+
+  // "60s", "500ms", "2m", "1h".
+  double seconds(const toml::node& node, const std::string& name) const {
+    const std::string written = string(node, name);
+    static const std::map<std::string, double> units = {
+        {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+    std::size_t used = 0;
+    double amount = 0;
+    try {
+      amount = std::stod(written, &used);
+    } catch (const std::exception&) {
+      used = 0;
+    }
+    const auto unit = units.find(written.substr(used));
+    if (used == 0 || unit == units.end() || !(amount > 0) || amount > 1e6)
+      fail(node, fmt::format("{} is a time like \"60s\" or \"5m\"", name));
+    return amount * unit->second;
   }
 
   // --- [options]
@@ -290,7 +314,7 @@ class Reader {
     try {
       return parse();
     } catch (const StudyError& error) {
-      if (std::string_view(error.what()).starts_with(file_)) throw;
+      if (std::string_view(error.what()).starts_with(file())) throw;
       fail(node, error.what());
     }
   }
@@ -319,23 +343,13 @@ class Reader {
       study_.out = path(string(*node, "options.out"));
   }
 
-  const std::string& file_;
-  fs::path folder_;
   Study study_;
 };
 
 }  // namespace
 
 Study parse_study(std::string_view text, const std::string& file) {
-  constexpr std::size_t deepest = 64;
-  if (key_depth(text) > deepest)
-    throw StudyError(fmt::format("{}: a key has more than {} parts", printable(file), deepest));
-  try {
-    return Reader(file).read(toml::parse(text, file));
-  } catch (const toml::parse_error& error) {
-    throw StudyError(
-        fmt::format("{}:{}: {}", file, error.source().begin.line, printable(error.description())));
-  }
+  return Reader(file).read(parse_toml(text, file));
 }
 
 void check_study(const Study& study, const ir::Program& program) {
