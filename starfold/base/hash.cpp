@@ -1,6 +1,5 @@
 #include "starfold/base/hash.h"
 
-#include <fmt/format.h>
 #include <openssl/sha.h>
 
 namespace starfold {
@@ -8,8 +7,13 @@ namespace starfold {
 std::string sha256_hex(std::string_view text) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+  constexpr const char* digits = "0123456789abcdef";
   std::string hex;
-  for (const unsigned char byte : digest) hex += fmt::format("{:02x}", byte);
+  hex.reserve(2 * sizeof digest);
+  for (const unsigned char byte : digest) {
+    hex += digits[byte >> 4U];
+    hex += digits[byte & 15U];
+  }
   return hex;
 }
 

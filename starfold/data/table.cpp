@@ -313,8 +313,10 @@ class RenamedTable : public Table {
 
 }  // namespace
 
+std::string table_file(const std::string& path) { return split_table(path).first; }
+
 bool is_table_path(const std::string& path) {
-  return kind_of(split_table(path).first) != FileKind::none;
+  return kind_of(table_file(path)) != FileKind::none;
 }
 
 struct Tables::Shared {

@@ -65,6 +65,9 @@ class Table {
 // The version of the DuckDB that reads tables; empty when none was opened.
 std::string loaded_duckdb_version();
 
+// The file of such a path: "hospital.duckdb" of "hospital.duckdb#visits".
+std::string table_file(const std::string& path);
+
 // Whether files of this name are tables.
 bool is_table_path(const std::string& path);
 

@@ -28,8 +28,7 @@ std::vector<fs::path> input_files(const Study& study, const CompiledProgram& pro
   add(study.program);
   for (const auto& [name, text] : program.text.modules)
     add(fs::path(study.program).parent_path() / (name + ".fold"));
-  for (const StudyClient& client : study.clients)
-    add(client.data.path.substr(0, client.data.path.find('#')));
+  for (const StudyClient& client : study.clients) add(table_file(client.data.path));
   for (const auto& [name, file] : study.value_files) add(file);
   return files;
 }

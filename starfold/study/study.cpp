@@ -1,8 +1,6 @@
 #include "starfold/study/study.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,29 +11,19 @@
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/memory.h"
-#include "starfold/data/toml_depth.h"
+#include "starfold/data/toml_reader.h"
 
 namespace starfold {
 namespace {
 
 namespace fs = std::filesystem;
 
-const char* type_name(const toml::node& node) {
-  if (node.is_table()) return "a table";
-  if (node.is_array()) return "an array";
-  if (node.is_string()) return "a string";
-  if (node.is_integer()) return "an integer";
-  if (node.is_floating_point()) return "a number";
-  if (node.is_boolean()) return "true or false";
-  return "a date or time";
-}
-
-class Reader {
+class Reader : TomlReader {
  public:
-  explicit Reader(const std::string& file) : file_(file), folder_(fs::path(file).parent_path()) {}
+  explicit Reader(const std::string& file) : TomlReader(file, "a study") {}
 
   Study read(const toml::table& root) {
-    study_.file = file_;
+    study_.file = file();
     only(root, "", {"program", "inputs", "sizes", "client", "categorical", "options"});
     const toml::node* program = root.get("program");
     if (program == nullptr)
@@ -51,52 +39,6 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void fail(const toml::node& at, const std::string& message) const {
-    throw StudyError(fmt::format("{}:{}: {}", file_, at.source().begin.line, message));
-  }
-
-  // Every key must be one of these.
-  void only(const toml::table& table, const std::string& where,
-            const std::vector<std::string>& keys) const {
-    for (const auto& [key, node] : table) {
-      const std::string name(key.str());
-      if (std::find(keys.begin(), keys.end(), name) != keys.end()) continue;
-      const std::string suggestion = nearest(name, keys);
-      throw StudyError(fmt::format("{}:{}: {} has no key {}; {}", file_, key.source().begin.line,
-                                   where.empty() ? "a study" : "[" + where + "]", printable(name),
-                                   suggestion.empty()
-                                       ? fmt::format("it may have {}", fmt::join(keys, ", "))
-                                       : fmt::format("did you mean {}?", suggestion)));
-    }
-  }
-
-  const toml::table& table(const toml::node& node, const std::string& name) const {
-    if (!node.is_table())
-      fail(node, fmt::format("{} must be a section [{}], not {}", name, name, type_name(node)));
-    return *node.as_table();
-  }
-  std::string string(const toml::node& node, const std::string& name) const {
-    if (!node.is_string())
-      fail(node, fmt::format("{} must be a string, not {}", name, type_name(node)));
-    return node.as_string()->get();
-  }
-  bool boolean(const toml::node& node, const std::string& name) const {
-    if (!node.is_boolean())
-      fail(node, fmt::format("{} must be true or false, not {}", name, type_name(node)));
-    return node.as_boolean()->get();
-  }
-  std::int64_t integer(const toml::node& node, const std::string& name, std::int64_t least) const {
-    if (!node.is_integer())
-      fail(node, fmt::format("{} must be an integer, not {}", name, type_name(node)));
-    if (node.as_integer()->get() < least)
-      fail(node, fmt::format("{} must be at least {}", name, least));
-    return node.as_integer()->get();
-  }
-
-  std::string path(const std::string& written) const {
-    if (written.empty() || folder_.empty() || fs::path(written).is_absolute()) return written;
-    return (folder_ / written).lexically_normal().string();
-  }
   // A file beside the study, or else a name for the library.
   std::string program_path(const std::string& written) const {
     std::error_code ignored;
@@ -260,7 +202,7 @@ class Reader {
   StudyClient read_client(const toml::table& section) const {
     only(section, "client", {"name", "data", "query", "columns"});
     StudyClient client;
-    client.data.folder = folder_.empty() ? "." : folder_.string();
+    client.data.folder = folder().empty() ? "." : folder().string();
     const toml::node* name = section.get("name");
     if (name == nullptr) fail(section, "a client needs a name");
     client.name = string(*name, "client.name");
@@ -290,7 +232,7 @@ class Reader {
     try {
       return parse();
     } catch (const StudyError& error) {
-      if (std::string_view(error.what()).starts_with(file_)) throw;
+      if (std::string_view(error.what()).starts_with(file())) throw;
       fail(node, error.what());
     }
   }
@@ -319,23 +261,13 @@ class Reader {
       study_.out = path(string(*node, "options.out"));
   }
 
-  const std::string& file_;
-  fs::path folder_;
   Study study_;
 };
 
 }  // namespace
 
 Study parse_study(std::string_view text, const std::string& file) {
-  constexpr std::size_t deepest = 64;
-  if (key_depth(text) > deepest)
-    throw StudyError(fmt::format("{}: a key has more than {} parts", printable(file), deepest));
-  try {
-    return Reader(file).read(toml::parse(text, file));
-  } catch (const toml::parse_error& error) {
-    throw StudyError(
-        fmt::format("{}:{}: {}", file, error.source().begin.line, printable(error.description())));
-  }
+  return Reader(file).read(parse_toml(text, file));
 }
 
 void check_study(const Study& study, const ir::Program& program) {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "starfold/base/usage_error.h"
 #include "starfold/data/bind_columns.h"
 
 namespace starfold {
@@ -36,10 +36,7 @@ struct Study {
 };
 
 // A study that was written wrongly. The message has the place.
-class StudyError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using StudyError = UsageError;
 
 // Reads a study. Relative paths in it are relative to `file`. StudyError when it is wrong.
 Study parse_study(std::string_view text, const std::string& file);

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
-#include <unordered_set>
 
 #include "starfold/base/error.h"
+#include "starfold/data/identifiers.h"
 #include "starfold/data/records.h"
 
 namespace starfold {
@@ -21,78 +19,6 @@ std::string quoted(const std::string& name) {
   for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
   return text + "\"";
 }
-
-bool is_word(const std::string& name, std::initializer_list<std::string_view> words) {
-  std::string lower;
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return std::find(words.begin(), words.end(), lower) != words.end();
-}
-
-// id, patient_id, patientId, PatientID; not paid.
-bool ends_with_id(const std::string& name) {
-  if (name.size() < 3) return false;
-  const std::string end = name.substr(name.size() - 2);
-  const auto before = static_cast<unsigned char>(name[name.size() - 3]);
-  if (end == "id") return std::isalnum(before) == 0;
-  return (end == "Id" || end == "ID") && (std::islower(before) != 0 || std::isalnum(before) == 0);
-}
-
-std::string objection_to_name(const std::string& name) {
-  if (name.empty() || is_word(name, {"row", "rows", "rownum", "rownumber", "rownames", "rowname",
-                                     "index", "idx", "unnamed0", "recordnumber", "obs"}))
-    return "looks like row numbers";
-  if (ends_with_id(name) || is_word(name, {"id", "ids", "rowid", "uuid", "guid", "recordid"}))
-    return "looks like an identifier";
-  return "";
-}
-
-// What the values of one column say, over all clients.
-class Evidence {
- public:
-  void start_client() {
-    seen_.clear();
-    next_.reset();
-  }
-  void add(const double* values, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) add(values[i]);
-  }
-  bool missing() const { return missing_ > 0; }
-
-  std::string objection() const {
-    if (records_ > 0 && 2 * missing_ > records_) return "mostly has no value";
-    if (missing_ > 0 || !whole_) return "";
-    // A few records may differ by chance.
-    if (consecutive_ && records_ >= 5) return "looks like row numbers";
-    if (distinct_ && records_ >= 20) return "looks like an identifier: every number is another";
-    return "";
-  }
-
- private:
-  void add(double value) {
-    ++records_;
-    if (std::isnan(value)) {
-      ++missing_;
-      return;
-    }
-    whole_ = whole_ && value == std::floor(value) && std::isfinite(value);
-    consecutive_ = consecutive_ && (next_ ? value == *next_ : value == 0 || value == 1);
-    next_ = value + 1;
-    if (distinct_ && whole_ && seen_.size() < most_seen) distinct_ = seen_.insert(value).second;
-    if (!distinct_) seen_.clear();
-  }
-
-  static constexpr std::size_t most_seen = 1'000'000;
-  std::unordered_set<double> seen_;  // of this client
-  std::int64_t records_ = 0;
-  std::int64_t missing_ = 0;
-  std::optional<double> next_;  // of row numbers
-  bool whole_ = true;
-  bool distinct_ = true;
-  bool consecutive_ = true;
-};
 
 class Surveyor {
  public:
@@ -229,9 +155,9 @@ class Surveyor {
       if (column.kind == ColumnKind::number || column.kind == ColumnKind::unknown)
         numbers.push_back(&column);
     }
-    std::vector<Evidence> evidence(numbers.size());
+    std::vector<ColumnEvidence> evidence(numbers.size());
     for (std::size_t c = 0; c < sources_.size() && !numbers.empty(); ++c) {
-      for (Evidence& column : evidence) column.start_client();
+      for (ColumnEvidence& column : evidence) column.start_client();
       read(c, numbers, evidence);
     }
     for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -241,7 +167,7 @@ class Surveyor {
   }
 
   void read(std::size_t client, const std::vector<SurveyColumn*>& numbers,
-            std::vector<Evidence>& evidence) {
+            std::vector<ColumnEvidence>& evidence) {
     const DataSource& source = sources_[client];
     if (!source.table) {
       for (std::size_t i = 0; i < numbers.size(); ++i) {
