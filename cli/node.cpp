@@ -93,8 +93,9 @@ int verify(const NodeConfig& config, bool json) {
   }
   for (const std::string& problem : verdict.problems) say(fmt::format("problem: {}\n", problem));
   for (const std::string& note : verdict.notes) say(fmt::format("note: {}\n", note));
-  say(verdict.ok ? fmt::format("{} lines, each following the one before\n", verdict.lines)
-                 : std::string("this ledger is not as the node wrote it\n"));
+  say(verdict.ok && verdict.lines == 0 ? std::string("there is no ledger yet\n")
+      : verdict.ok ? fmt::format("{} lines, each following the one before\n", verdict.lines)
+                   : std::string("this ledger is not as the node wrote it\n"));
   say(ledger_limits() + "\n");
   return status;
 }

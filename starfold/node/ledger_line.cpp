@@ -146,8 +146,9 @@ class Parser {
     if (!take('"')) return false;
     value.clear();
     while (true) {
-      const std::size_t end = rest_.find_first_of("\"\\");
-      if (end == std::string_view::npos) return false;
+      std::size_t end = 0;
+      while (end < rest_.size() && rest_[end] != '"' && rest_[end] != '\\') ++end;
+      if (end == rest_.size()) return false;
       value += rest_.substr(0, end);
       rest_.remove_prefix(end + 1);
       if (rest_.data()[-1] == '"') return true;
