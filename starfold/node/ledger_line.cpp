@@ -54,10 +54,12 @@ void visit_members(Line& line, Visit& visit) {
 
 // At most so many bytes of a text, with a mark where it was cut.
 std::string bounded(const std::string& text, std::size_t most) {
-  if (text.size() <= most) return printable(text);
-  std::size_t end = most;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return printable(std::string_view(text).substr(0, end)) + "...";
+  constexpr std::string_view mark = "...";
+  std::string shown = printable(std::string_view(text).substr(0, 4 * most));
+  if (shown.size() <= most) return shown;
+  std::size_t end = most - mark.size();
+  while (end > 0 && (static_cast<unsigned char>(shown[end]) & 0xC0U) == 0x80U) --end;
+  return shown.replace(end, std::string::npos, mark);
 }
 
 class Writer {
