@@ -67,10 +67,20 @@ CommandLine::CommandLine()
 
 CommandLine::~CommandLine() = default;
 
-Command CommandLine::add(const char* name, const char* help, std::function<int()> run) {
-  CLI::App* command = app_->add_subcommand(name, help);
-  command->callback([this, run = std::move(run)] { status_ = run(); });
+Command CommandGroup::add(const char* name, const char* help, std::function<int()> run) {
+  CLI::App* command = app_.add_subcommand(name, help);
+  command->callback([&status = status_, run = std::move(run)] { status = run(); });
   return Command(*command);
+}
+
+Command CommandLine::add(const char* name, const char* help, std::function<int()> run) {
+  return CommandGroup(*app_, status_).add(name, help, std::move(run));
+}
+
+CommandGroup CommandLine::group(const char* name, const char* help) {
+  CLI::App* group = app_->add_subcommand(name, help);
+  group->require_subcommand(1);
+  return CommandGroup(*group, status_);
 }
 
 int CommandLine::run(int argc, char** argv) {

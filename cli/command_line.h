@@ -34,6 +34,18 @@ class Command {
   CLI::App& app_;
 };
 
+// A subcommand that has subcommands of its own: `starfold node check`.
+class CommandGroup {
+ public:
+  CommandGroup(CLI::App& app, int& status) : app_(app), status_(status) {}
+  // As CommandLine::add.
+  Command add(const char* name, const char* help, std::function<int()> run);
+
+ private:
+  CLI::App& app_;
+  int& status_;
+};
+
 class CommandLine {
  public:
   CommandLine();
@@ -41,6 +53,7 @@ class CommandLine {
 
   // `run` is called when the subcommand is given, and returns the exit code.
   Command add(const char* name, const char* help, std::function<int()> run);
+  CommandGroup group(const char* name, const char* help);
   // Does what was asked for; the exit code. Whatever goes wrong has been told.
   int run(int argc, char** argv);
 

@@ -1,6 +1,7 @@
 #include "starfold/node/approvals.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,6 +101,12 @@ std::vector<PendingStudy> Approvals::pending() const {
 }
 
 void Approvals::decide(const OwnersDecision& decision) const {
+  struct stat info {};
+  if (::stat(decided_.c_str(), &info) == 0 && info.st_uid != ::geteuid())
+    throw RunError(
+        fmt::format("{} belongs to another user, as whom the node runs: decide as that "
+                    "user",
+                    printable(decided_)));
   write_lasting(
       file_of(decided_, decision.agreement),
       json_pretty({{"decision", decision.approved ? "approve" : "deny"}, {"time", decision.time}}));

@@ -66,13 +66,13 @@ class Reader : TomlReader {
     if (data == nullptr) fail(root, "a node needs data: a section [data.NAME] for each source");
     read_sources(table(*data, "data"));
     if (const toml::node* policy = root.get("policy")) read_policy(table(*policy, "policy"));
+    check_collisions(root);
     if (files_) {
       check_own_file();
       check_kept(*root.get("ledger"), "ledger", config_.ledger, S_IFREG, "a regular file");
       check_kept(*root.get("folder"), "folder", config_.folder, S_IFDIR, "a folder");
       check_kept(*root.get("socket"), "socket", config_.socket, S_IFSOCK, "a socket");
     }
-    check_collisions(root);
     return std::move(config_);
   }
 

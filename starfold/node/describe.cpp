@@ -101,10 +101,13 @@ std::vector<std::string> all_warnings(const NodeConfig& config,
     warnings.insert(warnings.end(), one.warnings.begin(), one.warnings.end());
   for (const Monoid* row : all_monoids()) {
     const auto& merges = config.policy.merges;
-    const bool allowed = std::find(merges.begin(), merges.end(), row->name) != merges.end();
-    if (allowed && row->shows_single)
-      warnings.push_back(
-          fmt::format("policy.merges has {}, which shows a value of one record", row->name));
+    if (std::find(merges.begin(), merges.end(), row->name) == merges.end()) continue;
+    // One record is enough to make a product 0, any of them true, all of them false.
+    const bool decided_by_one = row->name == "prod" || row->name == "any" || row->name == "all";
+    if (row->shows_single || decided_by_one)
+      warnings.push_back(fmt::format("policy.merges has {}, {}", row->name,
+                                     decided_by_one ? "which one record can decide"
+                                                    : "whose messages hold a value of one record"));
   }
   if (config.policy.min_support < 2)
     warnings.emplace_back("policy.min_support below 2 lets out numbers that rest on one record");

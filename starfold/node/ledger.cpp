@@ -104,22 +104,17 @@ Ledger::Repair Ledger::read() {
   Repair repair;
   repair.head = head_seq;
   while (lines.next()) {
+    // A crash of the machine may leave zeros where the last line was to be.
+    if (chain_.next() > head_seq && lines.line().find('\0') != std::string_view::npos) {
+      repair.torn = std::string(lines.line()) + "\n";
+      if (!lines.next() && lines.rest().empty()) break;
+      fail(place_.path, "is broken: it holds zeros");
+    }
     LedgerLine line;
-    const LedgerChain before = chain_;
-    const std::string problem = chain_.add(lines.line(), line);
-    if (!problem.empty()) {
-      // A crash of the machine may leave zeros where the last line was to be.
-      const bool zeros = lines.line().find('\0') != std::string_view::npos;
-      const std::string torn(lines.line());
-      if (zeros && before.next() > head_seq && !lines.next() && lines.rest().empty()) {
-        chain_ = before;
-        repair.torn = torn + "\n";
-        break;
-      }
+    if (const std::string problem = chain_.add(lines.line(), line); !problem.empty())
       fail(place_.path, fmt::format("is broken: {}; nothing is written to it. `starfold node "
                                     "ledger --verify` says more",
                                     problem));
-    }
     if (line.seq == 0 && line.node != place_.node)
       fail(place_.path, fmt::format("is that of node {}, not of {}", line.node, place_.node));
     if (line.seq == head_seq && chain_.hash() != head.head->hash)
@@ -130,6 +125,8 @@ Ledger::Repair Ledger::read() {
     count(line.entry);
   }
   if (repair.torn.empty()) repair.torn = lines.rest();
+  if (repair.torn.size() > longest_ledger_line)
+    fail(place_.path, "is broken: after its last line follows something that is no line");
   if (head_seq >= chain_.next())
     fail(place_.path,
          fmt::format("was rolled back: it ends with seq {}, and {} says that it had come to {}",

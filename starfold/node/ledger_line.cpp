@@ -54,10 +54,12 @@ void visit_members(Line& line, Visit& visit) {
 
 // At most so many bytes of a text, with a mark where it was cut.
 std::string bounded(const std::string& text, std::size_t most) {
-  if (text.size() <= most) return printable(text);
-  std::size_t end = most;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return printable(std::string_view(text).substr(0, end)) + "...";
+  constexpr std::string_view mark = "...";
+  std::string shown = printable(std::string_view(text).substr(0, 4 * most));
+  if (shown.size() <= most) return shown;
+  std::size_t end = most - mark.size();
+  while (end > 0 && (static_cast<unsigned char>(shown[end]) & 0xC0U) == 0x80U) --end;
+  return shown.replace(end, std::string::npos, mark);
 }
 
 class Writer {
@@ -146,8 +148,9 @@ class Parser {
     if (!take('"')) return false;
     value.clear();
     while (true) {
-      const std::size_t end = rest_.find_first_of("\"\\");
-      if (end == std::string_view::npos) return false;
+      std::size_t end = 0;
+      while (end < rest_.size() && rest_[end] != '"' && rest_[end] != '\\') ++end;
+      if (end == rest_.size()) return false;
       value += rest_.substr(0, end);
       rest_.remove_prefix(end + 1);
       if (rest_.data()[-1] == '"') return true;

@@ -79,8 +79,9 @@ Peer peer_of(int connection, std::optional<gid_t> group) {
   socklen_t bytes = sizeof groups;
   peer.welcome = who.gid == *group;
   if (getsockopt(connection, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes) == 0) {
-    const auto* const end = groups.data() + bytes / sizeof(gid_t);
-    peer.welcome = peer.welcome || std::find(groups.data(), end, *group) != end;
+    const gid_t* const first = groups.data();
+    const gid_t* const end = first + bytes / sizeof(gid_t);
+    peer.welcome = peer.welcome || std::find(first, end, *group) != end;
   }
   return peer;
 }

@@ -320,6 +320,13 @@ TEST_F(LedgerTest, LinesAddedByOthersAreFoundOnlyIfTheyDoNotFollow) {
   }
   write(place_.path, whole + std::string(200'000, 'x'));
   EXPECT_FALSE(verify().ok);
+  EXPECT_NE(trouble([&] { open(); }).find("no line"), std::string::npos);
+  const std::string more = whole + std::string(10, '\0') + "\n";
+  for (const char* after : {"x", "{}\n"}) {
+    write(place_.path, more + after);
+    EXPECT_NE(trouble([&] { open(); }).find("zeros"), std::string::npos);
+    EXPECT_EQ(text(), more + after);
+  }
 }
 
 TEST_F(LedgerTest, Rollback) {
