@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.h"
+#include "cli/node.h"
 #include "cli/output.h"
 #include "starfold/base/json.h"
 #include "starfold/base/usage_error.h"
@@ -19,6 +19,7 @@ namespace {
 struct Arguments {
   std::string file;
   std::string id;
+  std::string study;
   bool verify = false;
   bool json = false;
 };
@@ -186,6 +187,15 @@ void add_node(CommandLine& line) {
   const auto file = [&](Command& command) {
     command.required("NODE", arguments->file, "the node's file");
   };
+
+  Command serve = add("serve", "answer on the node's socket until it is told to end",
+                      [](const Arguments& given) { return node_serve(given.file); });
+  file(serve);
+
+  Command trial = add("try", "the owner's dry run of a study: what would leave, what is refused and why",
+                      [](const Arguments& given) { return node_try(given.file, given.study); });
+  file(trial);
+  trial.required("STUDY", arguments->study, "the study");
 
   Command check_command =
       add("check", "say in words what would be let out and what refused", check);

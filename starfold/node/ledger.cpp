@@ -254,7 +254,8 @@ void Ledger::count(const LedgerEntry& entry) {
 }
 
 void Ledger::remember(const LedgerEntry& entry) {
-  if (entry.run.empty() || !entry.sequence) return;
+  // A refusal is no answer to come back to.
+  if (entry.run.empty() || !entry.sequence || entry.decision != "sent") return;
   Run& run = runs_[entry.run];
   order_.erase(run.stamp);
   run.stamp = ++stamp_;
