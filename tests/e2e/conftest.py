@@ -7,6 +7,7 @@ import tempfile
 
 import numpy as np
 import pytest
+from federation import Federation, hospital
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMAND = os.environ.get("STARFOLD", str(ROOT / "build" / "starfold"))
@@ -115,3 +116,20 @@ def duckdb():
     database = Duckdb()
     yield database
     database.close()
+
+
+@pytest.fixture
+def nodes():
+    """A federation without nodes; whatever is added to it ends with the test. Paths of sockets must be short."""
+    with tempfile.TemporaryDirectory(prefix="sf-") as folder:
+        over = Federation(COMMAND, folder)
+        yield over
+        over.stop()
+
+
+@pytest.fixture
+def three(nodes):
+    """Three nodes that run, each with 200 records."""
+    for i, name in enumerate(("north", "east", "south")):
+        nodes.add(name, hospital(i), "max_total_ratio = 1000")
+    return nodes

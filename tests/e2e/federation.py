@@ -22,7 +22,7 @@ repeat 8 {
   let mu = sigmoid(z @ beta)
   let g = z' @ (mu - y)
   let h = z' @ ((mu * (1 - mu))[:, new] * z)
-  trace size = norm(g)
+  trace step = norm[1](g)
   beta <- beta - solve(h + 0.001 * eye(p + 1), g)
 }
 output beta
