@@ -118,9 +118,9 @@ class Questions {
                             const std::vector<std::size_t>& clients, double timeout) {
   std::vector<std::string> away;
   for (const std::size_t client : clients) away.push_back(names[client]);
-  throw ClientsAway(fmt::format("{} {} did not answer within {:g} s",
+  throw ClientsAway(fmt::format("{} {} did not answer{}",
                                 away.size() == 1 ? "client" : "clients", fmt::join(away, ", "),
-                                timeout));
+                                timeout > 0 ? fmt::format(" within {:g} s", timeout) : ""));
 }
 
 class RemoteRun {
@@ -244,8 +244,10 @@ std::vector<Bytes> ask_all(Carrier& carrier, const std::vector<std::string>& cli
       answers[delivery->client] = *std::move(delivery->answer);
       questions.done(delivery->client);
     }
-    const std::vector<std::size_t> gone = questions.silent(options.timeout);
-    if (!gone.empty()) stay_away(clients, gone, options.timeout);
+    const bool impatient = options.on_dropout == RemoteOptions::Dropout::stop;
+    const std::vector<std::size_t> gone =
+        impatient ? questions.unreachable() : questions.silent(options.timeout);
+    if (!gone.empty()) stay_away(clients, gone, impatient ? 0 : options.timeout);
   }
   return answers;
 }

@@ -43,6 +43,11 @@ void Checkpoint::write(const Bytes& state) const {
   write_lasting(file(), fmt::format("{}{}{}", title, sha256_hex(state), state));
 }
 
+void Checkpoint::put_aside() const {
+  std::error_code ignored;
+  std::filesystem::rename(file(), file() + ".before", ignored);
+}
+
 void Checkpoint::finish() {
   unlink(file().c_str());
   unlink((folder_ + "/lock").c_str());

@@ -18,6 +18,8 @@ class Checkpoint {
   std::optional<Bytes> read() const;
   // Lasting when it returns. RunError when it cannot be written.
   void write(const Bytes& state) const;
+  // Keeps the state of an unfinished run under another name: a new run begins.
+  void put_aside() const;
   // The run has ended: there is nothing to go on with. Removes the folder if nothing else is in it.
   void finish();
 

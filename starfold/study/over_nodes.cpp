@@ -108,10 +108,7 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   if (control.resume && !saved)
     throw RunError(fmt::format("there is no unfinished run in {}",
                                printable(checkpoint_folder(study))));
-  if (!control.resume && saved)
-    throw RunError(fmt::format("an unfinished run is in {}: go on with it by --resume, or remove "
-                               "the folder",
-                               printable(checkpoint_folder(study))));
+  if (!control.resume && saved) checkpoint.put_aside();
   RemoteOptions options;
   options.on_dropout = study.federation.on_dropout;
   options.timeout = study.federation.timeout;
@@ -133,9 +130,16 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   identity.bindings = binding_text({columns, study.missing});
 
   Coordinator coordinator =
-      saved ? Coordinator::resume(program, settings, names, *saved, true, control.stop, identity)
+      control.resume ? Coordinator::resume(program, settings, names, *saved, true, control.stop, identity)
             : Coordinator(program, settings, names, true, control.stop, identity);
-  RunReport report = run_remote(std::move(coordinator), *program, names, *carrier, options);
+  RunReport report;
+  try {
+    report = run_remote(std::move(coordinator), *program, names, *carrier, options);
+  } catch (const ClientRefused& refused) {
+    // What a policy has decided does not become another decision by waiting.
+    if (!rule_of(refused.reason()).empty()) checkpoint.finish();
+    throw;
+  }
   checkpoint.finish();
   for (const auto& [input, bound] : columns) report.columns[input] = column_names(bound);
   return report;

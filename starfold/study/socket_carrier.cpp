@@ -38,21 +38,20 @@ class Line {
     return static_cast<short>(POLLIN | (sent_ < out_.size() ? POLLOUT : 0));
   }
 
-  enum class State { going, answered, lost };
-  State attend(short events, Bytes& answer) {
-    if ((events & POLLOUT) != 0 && !flush()) return lose();
-    if ((events & (POLLIN | POLLHUP | POLLERR)) == 0) return State::going;
+  // Takes what has come, which may be more than one answer. False when the node is gone and owes one.
+  bool attend(short events, std::vector<Bytes>& answers) {
+    if ((events & POLLOUT) != 0 && !flush()) return false;
+    if ((events & (POLLIN | POLLHUP | POLLERR)) == 0) return true;
     std::array<char, 1 << 16> piece{};
     const ssize_t got = recv(socket_.number(), piece.data(), piece.size(), 0);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return State::going;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
     if (got <= 0) return lose();
     in_.add({piece.data(), static_cast<std::size_t>(got)});
-    std::optional<std::string> message = in_.next();
-    if (in_.broken()) return lose();
-    if (!message) return State::going;
-    answer = *std::move(message);
-    asked_ = false;
-    return State::answered;
+    while (std::optional<std::string> message = in_.next()) {
+      answers.push_back(*std::move(message));
+      asked_ = false;
+    }
+    return in_.broken() ? lose() : true;
   }
 
  private:
@@ -75,22 +74,19 @@ class Line {
       const ssize_t sent =
           ::send(socket_.number(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
       if (sent < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-      if (sent < 0) {
-        lose();
-        return false;
-      }
+      if (sent < 0) return lose();
       sent_ += static_cast<std::size_t>(sent);
     }
     return true;
   }
 
-  State lose() {
+  bool lose() {
     socket_ = Descriptor();
     const bool was_asked = asked_;
     asked_ = false;
     out_.clear();
     sent_ = 0;
-    return was_asked ? State::lost : State::going;
+    return !was_asked;
   }
 
   std::string path_;
@@ -127,10 +123,10 @@ class SocketCarrier : public Carrier {
       return;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       if (watched[i].fd < 0 || watched[i].revents == 0) continue;
-      Bytes answer;
-      const Line::State state = lines_[i].attend(watched[i].revents, answer);
-      if (state == Line::State::answered) ready_.push_back({i, std::move(answer)});
-      if (state == Line::State::lost) ready_.push_back({i, std::nullopt});
+      std::vector<Bytes> answers;
+      const bool there = lines_[i].attend(watched[i].revents, answers);
+      for (Bytes& answer : answers) ready_.push_back({i, std::move(answer)});
+      if (!there) ready_.push_back({i, std::nullopt});
     }
   }
 

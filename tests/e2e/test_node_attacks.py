@@ -58,7 +58,7 @@ def test_support(one, attack):
         program = program.replace("input w : [*]\n", "")
     inputs = f'x = "age"\n{ID}' + ('\nw = "ward"' if "input w : [*]" in program else "")
     err = refused(one.run(one.study(program, inputs)))
-    assert err.strip() == "error: client north refuses: refused by the policy of this client"
+    assert err.strip().endswith("error: client north refuses: refused by the policy of this client")
     line = one.nodes[0].lines()[-1]
     assert line["decision"] == "refused" and line["rule"] == "min_support" and line["counted"] is True
 
@@ -95,8 +95,8 @@ def test_a_fourier_transform_over_identifiers(nodes):
     program = ("input x : [*]\ninput id : [*]\nlet k = linspace(1, 300, 300)\noutput c = sum[*](x[:, new] * cos(id[:, new] * k * 0.0314159))\n")
     refused(nodes.run(nodes.study(program, f'x = "age"\n{ID}')))
     assert nodes.nodes[0].lines()[-1]["rule"] == "max_ratio"
-    loop = ("input x : [*]\ninput id : [*]\nlet j = linspace(1, 100, 100)\nstate k : [] = 0\nrepeat 200 {\n"
-            "  let c = sum[*](x[:, new] * (1.5 + cos(id[:, new] * (j + 100 * k) * 0.0314159)))\n  k <- k + 1\n}\noutput k\n")
+    loop = ("input x : [*]\ninput id : [*]\nlet j = linspace(1, 100, 100)\nstate k : [] = 0\nstate t : [] = 0\nrepeat 200 {\n"
+            "  let c = sum[*](x[:, new] * (1.5 + cos(id[:, new] * (j + 100 * k) * 0.0314159)))\n  t <- t + norm[1](c)\n  k <- k + 1\n}\noutput t\n")
     refused(nodes.run(nodes.study(loop, f'x = "age"\n{ID}')))
     assert nodes.nodes[0].lines()[-1]["rule"] == "max_total_ratio"
 
@@ -133,7 +133,7 @@ def test_an_error_that_counts_records(nodes):
 
 # --- on the wire ------------------------------------------------------------------------------------
 
-PROGRAM = "input x : [*]\nstate m : [] = 0\nrepeat 3 {\n  m <- m + mean[*](x - m) / 2\n}\noutput m\n"
+PROGRAM = "input x : [*]\nstate m : [] = 0\nrepeat 3 {\n  m <- m + sum[*](sigmoid(x - m)) / 2\n}\noutput m\n"
 
 
 def plan_of(nodes, program):

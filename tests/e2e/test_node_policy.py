@@ -10,7 +10,7 @@ from federation import LIMIT, hospital, wait_until
 
 MEAN = "input x : [*, p]\noutput m = mean[*](x)\n"
 X = 'x = ["age", "bmi"]'
-LOOP = "input x : [*]\nstate m : [] = 0\nrepeat 5 {\n  m <- m + mean[*](x - m) / 2\n}\noutput m\n"
+LOOP = "input x : [*]\nstate m : [] = 0\nrepeat 5 {\n  m <- m + sum[*](sigmoid(x - m)) / 2\n}\noutput m\n"
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_programs_that_are_approved(run, nodes):
     node = nodes.nodes[0]
     listed = nodes.command_line("node", "pending", node.file)
     ident = node.lines()[-1]["agreement"]
-    assert ident[:12] in listed.stdout and "mean" in listed.stdout
+    assert ident[:12] in listed.stdout and "sum[*](x)" in listed.stdout
     assert run(MEAN, X, again=True) == (1, "approval")
     assert nodes.command_line("node", "approve", ident[:12], node.file).returncode == 0
     assert run(MEAN, X, again=True) == (0, None)
@@ -131,7 +131,7 @@ def test_try(nodes):
     nodes.add("north", hospital(1), start=False)
     node = nodes.nodes[0]
     good = nodes.command_line("node", "try", node.file, nodes.study(MEAN, X))
-    assert good.returncode == 0 and "to its end" in good.stdout and "mean[*](x)" in good.stdout
+    assert good.returncode == 0 and "to its end" in good.stdout and "sum[*](x)" in good.stdout
     program = "input x : [*]\ninput id : [*]\noutput a = mean[*](x)\noutput s = sum[*](where(id == 7, x, 0))\n"
     bad = nodes.command_line("node", "try", node.file, nodes.study(program, 'x = "age"\nid = "id"'))
     assert bad.returncode == 1 and "min_support" in bad.stdout and "line 4" in bad.stdout, bad.stdout
