@@ -282,7 +282,8 @@ double field_number(const TextRecords& records, const TextSource& source, std::s
   switch (source.types[column]) {
     case TextType::number:
     case TextType::empty:
-      if (field.form == Form::plain && parse_number(field.written, value) == NumberFault::none)
+      if (field.form == Form::plain && (parse_short_number(field.written, value) ||
+                                        parse_number(field.written, value) == NumberFault::none))
         return value;
       return field_missing(field) ? nan_value : other_number(records, source, column, field);
     case TextType::truth: {

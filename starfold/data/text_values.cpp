@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <string>
 
 namespace starfold {
@@ -83,6 +85,14 @@ NumberFault parse_slowly(std::string_view text, double& value) {
   const bool minus = text.front() == '-';
   if (text.front() == '-' || text.front() == '+') text.remove_prefix(1);
   const double sign = minus ? -1.0 : 1.0;
+  if (!text.empty() && (is_digit(text.front()) || text.front() == '.')) {
+    constexpr double exact = 9007199254740992.0;  // no whole number below it lacks a double
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size() && value < exact) {
+      value *= sign;
+      return NumberFault::none;
+    }
+  }
   if (same_letters(text, "inf") || same_letters(text, "infinity")) {
     value = sign * HUGE_VAL;
     return NumberFault::none;
@@ -242,6 +252,46 @@ double decimal_number(std::int64_t high, std::uint64_t low, int after_point) {
     std::from_chars(text.data(), text.data() + text.size(), value);
   }
   return minus ? -value : value;
+}
+
+bool parse_short_number(std::string_view text, double& value) {
+  // Bytes of a word are looked at all at once: fields differ in length and sign, and each branch on that would be
+  // guessed wrongly half of the time. The first character is in the lowest byte.
+  static_assert(std::endian::native == std::endian::little);
+  constexpr std::uint64_t zeros = 0x3030303030303030U;  // the digit 0 in each byte
+  constexpr std::uint64_t ones = 0x0101010101010101U;
+  constexpr std::uint64_t high = 0x8080808080808080U;
+  if (text.empty() || text.size() > 8) return false;
+  std::uint64_t word = 0;
+  std::memcpy(&word, text.data(), 8);
+  const std::uint64_t minus = (word & 0xFFU) == '-' ? 1 : 0;
+  const std::size_t size = text.size() - minus;
+  if (size == 0) return false;
+  // Digits at the end, zeros before them; shifted twice, since a word cannot be shifted by its whole length.
+  word >>= 8 * minus;
+  const std::size_t gap = 8 * (8 - size);
+  word = word << gap | (zeros >> 1U) >> (63 - gap);
+  // The point goes out, and what is before it takes its place. No borrow comes from below the lowest match.
+  const std::uint64_t points = word ^ (ones * '.');
+  const std::uint64_t found = (points - ones) & ~points & high;
+  const auto place = static_cast<unsigned>(std::countr_zero(found | std::uint64_t{1} << 63U)) / 8;
+  const bool has_point = found != 0;
+  const std::uint64_t before = ((std::uint64_t{1} << (8 * place)) - 1);
+  const std::uint64_t without = (word & ~(before << 8U | 0xFFU)) | (word & before) << 8U | '0';
+  word = has_point ? without : word;
+  const std::size_t decimals = has_point ? 7 - place : 0;
+  if (has_point && size == 1) return false;
+  constexpr std::uint64_t sixes = 0x0606060606060606U;
+  constexpr std::uint64_t tens = 0xF0F0F0F0F0F0F0F0U;
+  if (((word & tens) | ((word + sixes) & tens) >> 4U) != 0x3333333333333333U) return false;
+  // Two digits, four, eight.
+  word -= zeros;
+  word = (word * 10 + (word >> 8U)) & 0x00FF00FF00FF00FFU;
+  word = (word * 100 + (word >> 16U)) & 0x0000FFFF0000FFFFU;
+  word = (word * 10000 + (word >> 32U)) & 0xFFFFFFFFU;
+  const double result = static_cast<double>(word) / powers[decimals];
+  value = std::bit_cast<double>(std::bit_cast<std::uint64_t>(result) ^ minus << 63U);
+  return true;
 }
 
 bool parse_moment(std::string_view text, Moment& moment) {
