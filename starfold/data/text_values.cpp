@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 
 namespace starfold {
@@ -112,8 +113,63 @@ NumberFault parse_slowly(std::string_view text, double& value) {
   return NumberFault::none;
 }
 
+// The number that eight digits make; false when they are none. The first is in the lowest byte.
+bool eight_digits(std::uint64_t word, std::uint64_t& number) {
+  constexpr std::uint64_t zeros = 0x3030303030303030U;
+  constexpr std::uint64_t sixes = 0x0606060606060606U;
+  constexpr std::uint64_t tens = 0xF0F0F0F0F0F0F0F0U;
+  if (((word & tens) | ((word + sixes) & tens) >> 4U) != 0x3333333333333333U) return false;
+  word -= zeros;
+  word = (word * 10 + (word >> 8U)) & 0x00FF00FF00FF00FFU;  // two digits, four, eight
+  word = (word * 100 + (word >> 16U)) & 0x0000FFFF0000FFFFU;
+  number = (word * 10000 + (word >> 32U)) & 0xFFFFFFFFU;
+  return true;
+}
+
+// Adds digits from `at` on to a number; how many there were. With more than nineteen the number is wrong.
+std::size_t take_digits(std::string_view text, std::size_t& at, std::uint64_t& number) {
+  const std::size_t begin = at;
+  std::uint64_t word = 0;
+  std::uint64_t eight = 0;
+  for (; text.size() - at >= 8; at += 8) {
+    std::memcpy(&word, text.data() + at, 8);
+    if (!eight_digits(word, eight)) break;
+    number = number * 100000000 + eight;
+  }
+  while (at < text.size() && is_digit(text[at]))
+    number = number * 10 + static_cast<unsigned>(text[at++] - '0');
+  return at - begin;
+}
+
 constexpr double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                              1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
+// digits / 10^decimals, rounded once; false where that takes more care, or a whole number may have no double.
+bool divide(std::uint64_t digits, std::size_t count, std::size_t decimals, double& value) {
+  constexpr std::size_t exact = 15;  // digits, and powers of ten
+  if (count + decimals == 0 || count + decimals > 19) return false;
+  if (count + decimals <= exact) {
+    value = static_cast<double>(digits) / powers[decimals];
+    return true;
+  }
+  // Sixty-four bits hold nineteen digits and powers of ten up to 27. Their quotient is rounded to as many and then to
+  // those of a double, which is the same as rounding once, unless it lies halfway between two doubles.
+  using Wide = long double;
+  if constexpr (std::numeric_limits<Wide>::digits == 64) {
+    static constexpr Wide wide_powers[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,
+                                           1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
+                                           1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L};
+    const Wide quotient = static_cast<Wide>(digits) / wide_powers[decimals];
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &quotient, sizeof bits);
+    constexpr std::uint64_t behind = 0x7FFU;  // what a double does not hold
+    constexpr Wide limit = 9007199254740992.0L;
+    if (quotient >= limit || (bits & behind) == 0x400U) return false;
+    value = static_cast<double>(quotient);
+    return true;
+  }
+  return false;
+}
 
 // The first day of 1970 is 0; the calendar of today, for all times.
 std::int64_t days_from_civil(std::int64_t year, std::int64_t month, std::int64_t day) {
@@ -212,28 +268,15 @@ bool read_offset(MomentReader& reader, Moment& moment) {
 }  // namespace
 
 NumberFault parse_number(std::string_view text, double& value) {
-  // Fifteen digits and as many powers of ten are exact, so one division is rounded correctly.
-  std::size_t at = 0;
   const bool minus = !text.empty() && text.front() == '-';
-  if (minus || (!text.empty() && text.front() == '+')) at = 1;
+  std::size_t at = minus || (!text.empty() && text.front() == '+') ? 1 : 0;
   std::uint64_t digits = 0;
-  std::size_t count = 0;
-  while (at < text.size() && is_digit(text[at])) {
-    digits = digits * 10 + static_cast<unsigned>(text[at++] - '0');
-    ++count;
-  }
+  const std::size_t count = take_digits(text, at, digits);
   std::size_t decimals = 0;
-  if (at < text.size() && text[at] == '.') {
-    ++at;
-    while (at < text.size() && is_digit(text[at])) {
-      digits = digits * 10 + static_cast<unsigned>(text[at++] - '0');
-      ++decimals;
-    }
-  }
-  constexpr std::size_t most = 15;
-  if (at < text.size() || count + decimals == 0 || count + decimals > most)
+  if (at < text.size() && text[at] == '.') decimals = take_digits(text, ++at, digits);
+  double result = 0;
+  if (at < text.size() || !divide(digits, count, decimals, result))
     return text.empty() ? NumberFault::other : parse_slowly(text, value);
-  const double result = static_cast<double>(digits) / powers[decimals];
   value = minus ? -result : result;
   return NumberFault::none;
 }
@@ -281,15 +324,9 @@ bool parse_short_number(std::string_view text, double& value) {
   word = has_point ? without : word;
   const std::size_t decimals = has_point ? 7 - place : 0;
   if (has_point && size == 1) return false;
-  constexpr std::uint64_t sixes = 0x0606060606060606U;
-  constexpr std::uint64_t tens = 0xF0F0F0F0F0F0F0F0U;
-  if (((word & tens) | ((word + sixes) & tens) >> 4U) != 0x3333333333333333U) return false;
-  // Two digits, four, eight.
-  word -= zeros;
-  word = (word * 10 + (word >> 8U)) & 0x00FF00FF00FF00FFU;
-  word = (word * 100 + (word >> 16U)) & 0x0000FFFF0000FFFFU;
-  word = (word * 10000 + (word >> 32U)) & 0xFFFFFFFFU;
-  const double result = static_cast<double>(word) / powers[decimals];
+  std::uint64_t digits = 0;
+  if (!eight_digits(word, digits)) return false;
+  const double result = static_cast<double>(digits) / powers[decimals];
   value = std::bit_cast<double>(std::bit_cast<std::uint64_t>(result) ^ minus << 63U);
   return true;
 }

@@ -83,6 +83,30 @@ TEST(TextValues, Numbers) {
 }
 
 // Rounded as the C library rounds, with and without the short way.
+TEST(TextValues, NumbersOfAnyLengthAreTheNearest) {
+  std::mt19937_64 random(9);
+  for (int i = 0; i < 300000; ++i) {
+    std::string text = fmt::format("{}{}", i % 3 == 0 ? "-" : "", random() >> (random() % 64));
+    if (i % 2 == 0) {
+      // Doubles as they are written out, and numbers halfway between two.
+      const double value = std::bit_cast<double>((random() >> 12U) | 0x3FF0000000000000U) - 1;
+      text = i % 4 == 0 ? fmt::format("{}", value) : fmt::format("{:.{}f}", value, random() % 25);
+    } else {
+      text.insert(text.size() - random() % std::min<std::size_t>(text.size(), 15), ".");
+    }
+    double value = 0;
+    const NumberFault fault = parse_number(text, value);
+    if (fault == NumberFault::not_exact) continue;
+    ASSERT_EQ(fault, NumberFault::none) << text;
+    ASSERT_EQ(value, std::strtod(text.c_str(), nullptr)) << text;
+  }
+  double value = 0;
+  ASSERT_EQ(parse_number("4503599627370497.5", value), NumberFault::none);
+  ASSERT_EQ(value, 4503599627370498.0);
+  ASSERT_EQ(parse_number("4503599627370496.5", value), NumberFault::none);
+  ASSERT_EQ(value, 4503599627370496.0);
+}
+
 TEST(TextValues, NumbersAreTheNearest) {
   std::uint64_t state = 1;
   for (int i = 0; i < 20000; ++i) {
