@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
@@ -16,6 +17,12 @@ constexpr std::int64_t room = 1 << 20;
 
 void check(const starfold::Tensor& array) {
   if (array.count() * 8 > room || starfold::element_count(array.shape) != array.count())
+    std::abort();
+  // What is written is what is read.
+  const starfold::Tensor again =
+      starfold::parse_npy(starfold::format_npy(array), "again.npy", room);
+  if (again.shape != array.shape ||
+      std::memcmp(again.data.data(), array.data.data(), array.data.size() * sizeof(double)) != 0)
     std::abort();
 }
 

@@ -33,6 +33,9 @@ constexpr std::array sources = {"read_text('/etc/hostname')",
                                 "sqlite_scan('a', 'b')",
                                 "information_schema.tables",
                                 "sqlite_master",
+                                "pg_class",
+                                "pg_catalog.pg_settings",
+                                "duckdb_columns",
                                 "starfold_file_0()",
                                 "checkpoint()",
                                 "(describe select 1)",
@@ -50,6 +53,19 @@ constexpr std::array places = {
     "select y from (select 1 as y) where y in (select 1 from @)",
     "with recursive c(y) as (select 1 union all select 1 from @, c) select * from c",
     "select list_transform([1], x -> (select count(*) from @)) as y"};
+// What no query may compute.
+constexpr std::array functions = {"getenv('x')",
+                                  "current_setting('threads')",
+                                  "write_log('x')",
+                                  "nextval('s')",
+                                  "version()",
+                                  "pg_sleep(1)",
+                                  "sleep_ms(1)",
+                                  "current_schema()",
+                                  "inet_client_addr()",
+                                  "has_table_privilege('a', 'b')",
+                                  "json_serialize_plan('select 1')",
+                                  "list_transform(['x'], x -> getenv(x))"};
 // What is no SELECT.
 constexpr std::array statements = {"copy (select 1) to 'x'",
                                    "export database 'x'",
@@ -117,6 +133,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string source = places[data[0] % places.size()];
   source.replace(source.find('@'), 1, sources[data[1] % sources.size()]);
   if (passes(database, dressed(source, data + 2, size - 2))) std::abort();
+  const std::string function = functions[data[1] % functions.size()];
+  if (passes(database, dressed("select " + function + " as y", data + 2, size - 2))) std::abort();
   const std::string statement =
       dressed(statements[data[1] % statements.size()], data + 2, size - 2);
   if (passes(database, statement) || passes(database, "select 1 as y; " + statement) ||

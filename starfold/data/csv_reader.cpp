@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "starfold/base/error.h"
@@ -12,6 +14,28 @@ namespace {
 
 constexpr std::string_view quote_fault =
     ": a quotation mark is not closed or stands inside a field";
+
+constexpr std::uint64_t each_byte = 0x0101010101010101U;
+
+// The highest bit of each byte that is `c`; above the lowest of them others may be set, too.
+std::uint64_t bytes_equal(std::uint64_t word, char c) {
+  const std::uint64_t differs = word ^ (each_byte * static_cast<unsigned char>(c));
+  return (differs - each_byte) & ~differs & (each_byte << 7U);
+}
+
+// How many bytes from `at` on are neither the delimiter, a line break nor a quotation mark. Eight at a time: most fields are
+// shorter, and a loop over their bytes would end where no processor expects it.
+std::size_t length_of_plain(const char* at, const char* end, char delimiter) {
+  for (const char* from = at; from < end; from += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from, 8);
+    const std::uint64_t ends = bytes_equal(word, delimiter) | bytes_equal(word, '\n') |
+                               bytes_equal(word, '\r') | bytes_equal(word, '"');
+    if (ends != 0)
+      return static_cast<std::size_t>(std::min(from + std::countr_zero(ends) / 8, end) - at);
+  }
+  return static_cast<std::size_t>(end - at);
+}
 
 }  // namespace
 
@@ -54,14 +78,14 @@ bool CsvReader::find_record() {
       continue;
     }
     undouble();
-    fields_.swap(scanned_);
+    fields_ = {scanned_.data(), scanned_count_};
     return true;
   }
 }
 
 // Cuts the text from at() on into fields; `cut` when more of it is needed.
 CsvReader::Scan CsvReader::scan() {
-  scanned_.clear();
+  scanned_count_ = 0;
   doubled_.clear();
   breaks_ = 0;
   char* at = input_.at();
@@ -89,13 +113,10 @@ CsvReader::Scan CsvReader::end_line(char* at) {
 
 CsvReader::Scan CsvReader::scan_plain(char*& at, const char* end) {
   char* begin = at;
-  const char delimiter = delimiter_;
-  char* c = at;
-  while (c < end && *c != delimiter && *c != '\n' && *c != '\r' && *c != '"') ++c;
-  at = c;
+  at += length_of_plain(at, end, delimiter_);
   if (at < end && *at == '"') fail(quote_fault);
   if (at == end && !input_.ended()) return Scan::cut;
-  scanned_.push_back({{begin, static_cast<std::size_t>(at - begin)}, Field::Form::plain});
+  add(begin, at);
   return Scan::record;
 }
 
@@ -116,8 +137,8 @@ CsvReader::Scan CsvReader::scan_quoted(char*& at, const char* end) {
     for (const char* c = begin; c < close; ++c) {
       if (*c == '\n' || (*c == '\r' && c[1] != '\n')) ++breaks_;
     }
-    if (doubled) doubled_.push_back(scanned_.size());
-    scanned_.push_back({{begin, static_cast<std::size_t>(close - begin)}, Field::Form::plain});
+    if (doubled) doubled_.push_back(scanned_count_);
+    add(begin, close);
     return Scan::record;
   }
 }

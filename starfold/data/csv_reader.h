@@ -23,7 +23,15 @@ class CsvReader : public TextRecords {
 
   char delimiter_;
   std::vector<std::string> names_;
-  std::vector<Field> scanned_;
+  // Adds a field to those scanned.
+  void add(const char* begin, const char* end) {
+    if (scanned_count_ == scanned_.size()) scanned_.resize(2 * scanned_count_ + 8);
+    scanned_[scanned_count_++] = {{begin, static_cast<std::size_t>(end - begin)},
+                                  Field::Form::plain};
+  }
+
+  std::vector<Field> scanned_;  // longer than what was scanned: it is used again for every record
+  std::size_t scanned_count_ = 0;
   std::vector<std::size_t> doubled_;  // fields with doubled quotation marks
   char* after_ = nullptr;             // where the scanned record ends
   std::int64_t breaks_ = 0;           // line breaks inside it

@@ -1,5 +1,7 @@
 #include "starfold/data/json_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "starfold/base/utf8.h"
@@ -84,7 +86,9 @@ bool JsonReader::find_object() {
 }
 
 void JsonReader::read_object() {
-  fields_.assign(keys_.size(), Field{});
+  // Not all of them: a file may have many keys and few in each object.
+  for (const std::size_t key : written_) values_[key] = Field{};
+  written_.clear();
   unescaped_.clear();
   expected_ = 0;
   ++attempt_;
@@ -98,7 +102,8 @@ void JsonReader::read_object() {
       blanks(at);
       expect(at, ':');
       blanks(at);
-      fields_[key] = value(at);
+      values_[key] = value(at);
+      written_.push_back(key);
       blanks(at);
       if (peek(at) != ',') break;
       ++at;
@@ -106,6 +111,7 @@ void JsonReader::read_object() {
     }
   }
   expect(at, '}');
+  fields_ = values_;
   next_line_ += std::count(static_cast<const char*>(input_.at()), at, '\n');
   input_.move_to(at);
 }
@@ -288,9 +294,12 @@ std::size_t JsonReader::column(std::string_view key) {
     return found->second;
   }
   const std::size_t fresh = keys_.size();
+  constexpr std::size_t most_keys = 100'000;
+  if (fresh == most_keys)
+    fail(fmt::format(": its objects have more than {} different keys", most_keys));
   keys_.emplace_back(key);
   index_.emplace(names_.emplace_back(key), fresh);
-  fields_.resize(keys_.size());
+  values_.resize(keys_.size());
   seen_.resize(keys_.size(), 0);
   return fresh;
 }

@@ -36,6 +36,8 @@ class JsonReader : public TextRecords {
   [[noreturn]] void not_json() const { fail(": this is not JSON"); }
 
   std::vector<std::string> keys_;
+  std::vector<Field> values_;         // by column
+  std::vector<std::size_t> written_;  // columns of the current record
   std::unordered_map<std::string_view, std::size_t> index_;
   std::deque<std::string> names_;      // what index_ points into
   std::deque<std::string> unescaped_;  // texts of the current record

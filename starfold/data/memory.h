@@ -14,7 +14,7 @@ struct MemoryPlan {
 
 // Divides what was given, or half of the machine's memory when nothing was (0). The rest is for the
 // program itself and for blocks on their way. However little is given, tables can be read and small values
-// computed: that takes up to about 200 MB.
+// computed: that takes up to about 300 MB.
 MemoryPlan plan_memory(std::int64_t given);
 
 // The least that may be given: what is below is more likely a slip than a wish.

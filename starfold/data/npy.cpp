@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <sstream>
+#include <set>
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
@@ -27,60 +27,106 @@ struct Header {
   Shape shape;
 };
 
+// Reads it as Python would, from one token to the next; what it may not hold is an error.
 class HeaderReader {
  public:
   HeaderReader(std::string_view text, const std::string& what) : text_(text), what_(what) {}
 
-  Header read() const {
+  Header read() {
     Header header;
-    header.type = quoted_after("'descr'");
-    header.fortran_order = after("'fortran_order'").substr(0, 4) == "True";
-    std::string_view rest = after("'shape'");
-    if (rest.empty() || rest[0] != '(') fail();
-    const std::size_t close = rest.find(')');
-    if (close == std::string_view::npos) fail();
-    std::istringstream numbers{std::string(rest.substr(1, close - 1))};
-    std::string part;
-    while (std::getline(numbers, part, ',')) {
-      if (part.find_first_not_of(' ') == std::string::npos) continue;
-      header.shape.push_back(extent(part));
+    std::set<std::string> keys;
+    expect('{');
+    while (!take('}')) {
+      const std::string key = quoted();
+      if (!keys.insert(key).second) fail();
+      expect(':');
+      if (key == "descr") {
+        header.type = type();
+      } else if (key == "fortran_order") {
+        header.fortran_order = truth();
+      } else if (key == "shape") {
+        header.shape = shape();
+      } else {
+        fail();
+      }
+      if (!take(',') && peek() != '}') fail();
     }
+    if (keys.size() != 3 || peek() != '\0') fail();
     return header;
   }
 
  private:
   [[noreturn]] void fail() const { throw RunError(what_ + ": its header cannot be read"); }
 
-  std::string_view after(std::string_view key) const {
-    std::size_t at = text_.find(key);
-    if (at == std::string_view::npos) fail();
-    at = text_.find(':', at);
-    if (at == std::string_view::npos) fail();
-    at = text_.find_first_not_of(' ', at + 1);
-    return at == std::string_view::npos ? std::string_view() : text_.substr(at);
+  // The next character that is no blank; zero at the end.
+  char peek() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool take(char c) {
+    if (peek() != c || at_ == text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!take(c)) fail();
+  }
+  bool take_word(std::string_view word) {
+    peek();
+    if (!text_.substr(at_).starts_with(word)) return false;
+    at_ += word.size();
+    return true;
   }
 
-  std::string quoted_after(std::string_view key) const {
-    const std::string_view rest = after(key);
-    if (rest.empty() || rest[0] != '\'')
-      throw RunError(what_ + ": it holds structured records, not numbers");
-    const std::size_t close = rest.find('\'', 1);
-    if (close == std::string_view::npos) fail();
-    return std::string(rest.substr(1, close - 1));
+  std::string quoted() {
+    const char mark = peek();
+    if (mark != '\'' && mark != '"') fail();
+    const std::size_t end = text_.find(mark, at_ + 1);
+    if (end == std::string_view::npos) fail();
+    std::string inside(text_.substr(at_ + 1, end - at_ - 1));
+    if (inside.find('\\') != std::string::npos) fail();
+    at_ = end + 1;
+    return inside;
   }
-
-  std::int64_t extent(const std::string& text) const {
-    std::int64_t value = 0;
-    for (const char c : text) {
-      if (c == ' ' || c == 'L') continue;
-      if (c < '0' || c > '9' || value > (std::int64_t{1} << 48)) fail();
-      value = value * 10 + (c - '0');
+  std::string type() {
+    if (peek() == '[') throw RunError(what_ + ": it holds structured records, not numbers");
+    return quoted();
+  }
+  bool truth() {
+    if (take_word("True")) return true;
+    if (!take_word("False")) fail();
+    return false;
+  }
+  // (), (3,), (3, 4): one number alone needs its comma.
+  Shape shape() {
+    Shape shape;
+    expect('(');
+    bool comma = false;
+    while (!take(')')) {
+      if (!shape.empty() && !comma) fail();
+      shape.push_back(extent());
+      comma = take(',');
     }
+    if (shape.size() == 1 && !comma) fail();
+    return shape;
+  }
+  std::int64_t extent() {
+    std::int64_t value = 0;
+    const char first = peek();
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
+      if (value > (std::int64_t{1} << 48)) fail();
+      value = value * 10 + (text_[at_++] - '0');
+    }
+    const std::size_t digits = at_ - begin;
+    if (digits == 0 || (digits > 1 && first == '0')) fail();
+    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // as Python 2 wrote it
     return value;
   }
 
   std::string_view text_;
   const std::string& what_;
+  std::size_t at_ = 0;
 };
 
 // False when a whole number has no double that is equal to it.
@@ -88,6 +134,10 @@ template <typename Number>
 bool convert(std::string_view bytes, bool swap, std::vector<double>& out) {
   bool exact = true;
   for (std::size_t i = 0; i < out.size(); ++i) {
+    if constexpr (std::is_same_v<Number, bool>) {  // any other byte than 0 is true
+      out[i] = bytes[i] != 0 ? 1 : 0;
+      continue;
+    }
     unsigned char raw[sizeof(Number)];
     std::memcpy(raw, bytes.data() + i * sizeof(Number), sizeof raw);
     if (swap) std::reverse(raw, raw + sizeof raw);
@@ -111,7 +161,7 @@ std::pair<Convert, std::size_t> converter(const std::string& type) {
       {"i4", {convert<std::int32_t>, 4}},  {"i8", {convert<std::int64_t>, 8}},
       {"u1", {convert<std::uint8_t>, 1}},  {"u2", {convert<std::uint16_t>, 2}},
       {"u4", {convert<std::uint32_t>, 4}}, {"u8", {convert<std::uint64_t>, 8}},
-      {"b1", {convert<std::uint8_t>, 1}},
+      {"b1", {convert<bool>, 1}},
   };
   const auto found = table.find(type.size() > 1 ? type.substr(1) : "");
   return found == table.end() ? std::pair<Convert, std::size_t>{nullptr, 0} : found->second;
@@ -201,6 +251,8 @@ Tensor parse_npy(std::string_view bytes, const std::string& what, std::int64_t r
     return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
   };
   const std::size_t major = byte(6);
+  if (major < 1 || major > 3 || byte(7) != 0)
+    throw RunError(what + ": it is of a version of the format that is not known");
   std::size_t length = byte(8) | byte(9) << 8U;
   std::size_t begin = 10;
   if (major >= 2) {

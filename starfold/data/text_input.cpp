@@ -139,7 +139,9 @@ void TextInput::make_room() {
     std::memmove(text_.get(), text_.get() + at_, kept);
   } else {
     capacity_ = std::max(3 * kept, 2 * piece);
-    std::unique_ptr<char[]> larger(new char[capacity_]);
+    constexpr std::size_t behind = 8;
+    std::unique_ptr<char[]> larger(new char[capacity_ + behind]);
+    std::memset(larger.get() + capacity_, 0, behind);
     if (kept > 0) std::memcpy(larger.get(), text_.get() + at_, kept);
     text_ = std::move(larger);
   }

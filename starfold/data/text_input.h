@@ -34,6 +34,7 @@ class TextInput {
   explicit TextInput(const TextFile& file);
 
   char* at() const { return text_.get() + at_; }
+  // Eight bytes behind it may be read, whatever is in them.
   char* end() const { return text_.get() + valid_; }
   void move_to(const char* position) { at_ = static_cast<std::size_t>(position - text_.get()); }
   // Adds text behind end(); what is before at() is gone, and pointers with it. False at the end of the file.

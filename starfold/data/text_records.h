@@ -11,7 +11,8 @@
 
 namespace starfold {
 
-// A value as it is written. In CSV files only `written` says what it may be; JSON tells.
+// A value as it is written. In CSV files only `written` says what it may be; JSON tells. Those of CSV files lie in the text
+// that was read, behind which there is room.
 struct Field {
   enum class Form : unsigned char { plain, missing, number, truth, text, list, object };
   std::string_view written;
@@ -34,7 +35,7 @@ class TextRecords {
 
  protected:
   TextInput input_;
-  std::vector<Field> fields_;
+  std::span<const Field> fields_;
   std::int64_t line_ = 1;  // where the record begins
 };
 

@@ -31,13 +31,21 @@ std::size_t sample_size(std::size_t columns) {
 class Guess {
  public:
   void see(const Field& field) {
-    if (field_missing(field)) return;
-    seen_ = true;
-    const std::string_view text = trimmed(field.written);
     const bool plain = field.form == Form::plain;
     double ignored = 0;
-    number_ = number_ && (plain ? parse_number(text, ignored) != NumberFault::other
-                                : field.form == Form::number);
+    if (plain && parse_short_number(field.written, ignored)) {
+      see_number();
+      return;
+    }
+    if (field_missing(field)) return;
+    seen_ = true;
+    if (plain && !number_ && !truth_ && !moment_) return;
+    const std::string_view text = trimmed(field.written);
+    if (plain ? parse_number(text, ignored) != NumberFault::other : field.form == Form::number) {
+      see_number();
+      return;
+    }
+    number_ = false;
     truth_ = truth_ && (plain ? parse_truth(text) >= 0 : field.form == Form::truth);
     list_ = list_ || field.form == Form::list;
     object_ = object_ || field.form == Form::object;
@@ -55,6 +63,12 @@ class Guess {
   }
 
  private:
+  // A number is nothing else.
+  void see_number() {
+    seen_ = true;
+    truth_ = false;
+    moment_ = false;
+  }
   void see_moment(const Field& field, std::string_view text) {
     Moment moment;
     moment_ = moment_ && (field.form == Form::plain || field.form == Form::text) &&
@@ -282,7 +296,8 @@ double field_number(const TextRecords& records, const TextSource& source, std::s
   switch (source.types[column]) {
     case TextType::number:
     case TextType::empty:
-      if (field.form == Form::plain && parse_number(field.written, value) == NumberFault::none)
+      if (field.form == Form::plain && (parse_short_number(field.written, value) ||
+                                        parse_number(field.written, value) == NumberFault::none))
         return value;
       return field_missing(field) ? nan_value : other_number(records, source, column, field);
     case TextType::truth: {

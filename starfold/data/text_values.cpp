@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <string>
 
 namespace starfold {
@@ -83,6 +86,14 @@ NumberFault parse_slowly(std::string_view text, double& value) {
   const bool minus = text.front() == '-';
   if (text.front() == '-' || text.front() == '+') text.remove_prefix(1);
   const double sign = minus ? -1.0 : 1.0;
+  if (!text.empty() && (is_digit(text.front()) || text.front() == '.')) {
+    constexpr double exact = 9007199254740992.0;  // no whole number below it lacks a double
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size() && value < exact) {
+      value *= sign;
+      return NumberFault::none;
+    }
+  }
   if (same_letters(text, "inf") || same_letters(text, "infinity")) {
     value = sign * HUGE_VAL;
     return NumberFault::none;
@@ -102,8 +113,63 @@ NumberFault parse_slowly(std::string_view text, double& value) {
   return NumberFault::none;
 }
 
+// The number that eight digits make; false when they are none. The first is in the lowest byte.
+bool eight_digits(std::uint64_t word, std::uint64_t& number) {
+  constexpr std::uint64_t zeros = 0x3030303030303030U;
+  constexpr std::uint64_t sixes = 0x0606060606060606U;
+  constexpr std::uint64_t tens = 0xF0F0F0F0F0F0F0F0U;
+  if (((word & tens) | ((word + sixes) & tens) >> 4U) != 0x3333333333333333U) return false;
+  word -= zeros;
+  word = (word * 10 + (word >> 8U)) & 0x00FF00FF00FF00FFU;  // two digits, four, eight
+  word = (word * 100 + (word >> 16U)) & 0x0000FFFF0000FFFFU;
+  number = (word * 10000 + (word >> 32U)) & 0xFFFFFFFFU;
+  return true;
+}
+
+// Adds digits from `at` on to a number; how many there were. With more than nineteen the number is wrong.
+std::size_t take_digits(std::string_view text, std::size_t& at, std::uint64_t& number) {
+  const std::size_t begin = at;
+  std::uint64_t word = 0;
+  std::uint64_t eight = 0;
+  for (; text.size() - at >= 8; at += 8) {
+    std::memcpy(&word, text.data() + at, 8);
+    if (!eight_digits(word, eight)) break;
+    number = number * 100000000 + eight;
+  }
+  while (at < text.size() && is_digit(text[at]))
+    number = number * 10 + static_cast<unsigned>(text[at++] - '0');
+  return at - begin;
+}
+
 constexpr double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                              1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
+// digits / 10^decimals, rounded once; false where that takes more care, or a whole number may have no double.
+bool divide(std::uint64_t digits, std::size_t count, std::size_t decimals, double& value) {
+  constexpr std::size_t exact = 15;  // digits, and powers of ten
+  if (count + decimals == 0 || count + decimals > 19) return false;
+  if (count + decimals <= exact) {
+    value = static_cast<double>(digits) / powers[decimals];
+    return true;
+  }
+  // Sixty-four bits hold nineteen digits and powers of ten up to 27. Their quotient is rounded to as many and then to
+  // those of a double, which is the same as rounding once, unless it lies halfway between two doubles.
+  using Wide = long double;
+  if constexpr (std::numeric_limits<Wide>::digits == 64) {
+    static constexpr Wide wide_powers[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,
+                                           1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
+                                           1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L};
+    const Wide quotient = static_cast<Wide>(digits) / wide_powers[decimals];
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &quotient, sizeof bits);
+    constexpr std::uint64_t behind = 0x7FFU;  // what a double does not hold
+    constexpr Wide limit = 9007199254740992.0L;
+    if (quotient >= limit || (bits & behind) == 0x400U) return false;
+    value = static_cast<double>(quotient);
+    return true;
+  }
+  return false;
+}
 
 // The first day of 1970 is 0; the calendar of today, for all times.
 std::int64_t days_from_civil(std::int64_t year, std::int64_t month, std::int64_t day) {
@@ -202,28 +268,15 @@ bool read_offset(MomentReader& reader, Moment& moment) {
 }  // namespace
 
 NumberFault parse_number(std::string_view text, double& value) {
-  // Fifteen digits and as many powers of ten are exact, so one division is rounded correctly.
-  std::size_t at = 0;
   const bool minus = !text.empty() && text.front() == '-';
-  if (minus || (!text.empty() && text.front() == '+')) at = 1;
+  std::size_t at = minus || (!text.empty() && text.front() == '+') ? 1 : 0;
   std::uint64_t digits = 0;
-  std::size_t count = 0;
-  while (at < text.size() && is_digit(text[at])) {
-    digits = digits * 10 + static_cast<unsigned>(text[at++] - '0');
-    ++count;
-  }
+  const std::size_t count = take_digits(text, at, digits);
   std::size_t decimals = 0;
-  if (at < text.size() && text[at] == '.') {
-    ++at;
-    while (at < text.size() && is_digit(text[at])) {
-      digits = digits * 10 + static_cast<unsigned>(text[at++] - '0');
-      ++decimals;
-    }
-  }
-  constexpr std::size_t most = 15;
-  if (at < text.size() || count + decimals == 0 || count + decimals > most)
+  if (at < text.size() && text[at] == '.') decimals = take_digits(text, ++at, digits);
+  double result = 0;
+  if (at < text.size() || !divide(digits, count, decimals, result))
     return text.empty() ? NumberFault::other : parse_slowly(text, value);
-  const double result = static_cast<double>(digits) / powers[decimals];
   value = minus ? -result : result;
   return NumberFault::none;
 }
@@ -242,6 +295,40 @@ double decimal_number(std::int64_t high, std::uint64_t low, int after_point) {
     std::from_chars(text.data(), text.data() + text.size(), value);
   }
   return minus ? -value : value;
+}
+
+bool parse_short_number(std::string_view text, double& value) {
+  // Bytes of a word are looked at all at once: fields differ in length and sign, and each branch on that would be
+  // guessed wrongly half of the time. The first character is in the lowest byte.
+  static_assert(std::endian::native == std::endian::little);
+  constexpr std::uint64_t zeros = 0x3030303030303030U;  // the digit 0 in each byte
+  constexpr std::uint64_t ones = 0x0101010101010101U;
+  constexpr std::uint64_t high = 0x8080808080808080U;
+  if (text.empty() || text.size() > 8) return false;
+  std::uint64_t word = 0;
+  std::memcpy(&word, text.data(), 8);
+  const std::uint64_t minus = (word & 0xFFU) == '-' ? 1 : 0;
+  const std::size_t size = text.size() - minus;
+  if (size == 0) return false;
+  // Digits at the end, zeros before them; shifted twice, since a word cannot be shifted by its whole length.
+  word >>= 8 * minus;
+  const std::size_t gap = 8 * (8 - size);
+  word = word << gap | (zeros >> 1U) >> (63 - gap);
+  // The point goes out, and what is before it takes its place. No borrow comes from below the lowest match.
+  const std::uint64_t points = word ^ (ones * '.');
+  const std::uint64_t found = (points - ones) & ~points & high;
+  const auto place = static_cast<unsigned>(std::countr_zero(found | std::uint64_t{1} << 63U)) / 8;
+  const bool has_point = found != 0;
+  const std::uint64_t before = ((std::uint64_t{1} << (8 * place)) - 1);
+  const std::uint64_t without = (word & ~(before << 8U | 0xFFU)) | (word & before) << 8U | '0';
+  word = has_point ? without : word;
+  const std::size_t decimals = has_point ? 7 - place : 0;
+  if (has_point && size == 1) return false;
+  std::uint64_t digits = 0;
+  if (!eight_digits(word, digits)) return false;
+  const double result = static_cast<double>(digits) / powers[decimals];
+  value = std::bit_cast<double>(std::bit_cast<std::uint64_t>(result) ^ minus << 63U);
+  return true;
 }
 
 bool parse_moment(std::string_view text, Moment& moment) {

@@ -13,6 +13,10 @@ enum class NumberFault { none, other, too_large, not_exact };
 // to is not exact; one beyond the largest double is too large.
 NumberFault parse_number(std::string_view text, double& value);
 
+// The same for up to eight characters, quickly. False: parse_number must tell. The eight bytes from text.data() on must be
+// there to be read, whatever is in them.
+bool parse_short_number(std::string_view text, double& value);
+
 // The double nearest to (high * 2^64 + low) / 10^after_point.
 double decimal_number(std::int64_t high, std::uint64_t low, int after_point);
 

@@ -10,6 +10,7 @@ import re
 import struct
 import subprocess
 import time
+import warnings
 import zipfile
 
 import numpy as np
@@ -376,6 +377,60 @@ def test_archives(sum_of, tmp_path):
     data[at + 24:at + 28] = struct.pack("<I", 100)
     (tmp_path / "lie.npz").write_bytes(data)
     assert isinstance(sum_of(tmp_path / "lie.npz"), str)
+
+
+def random_npy(chance):
+    """An array in one of the ways NumPy writes it, or with something changed; and whether that is so."""
+    spoilt = False
+    kinds = ["<f8", ">f8", "<f4", "<i8", ">i4", "<u2", "|i1", "|u1", "|b1", "<f2", "<c16", "|S3", "<M8[D]"]
+    values = np.array([chance.randrange(0, 100) for _ in range(chance.choice([0, 1, 6, 12]))])
+    kind = chance.choice(kinds[:9] * 4 + kinds)
+    shape = chance.choice([(len(values),)] * 3 + [(len(values), 1), (1, len(values))])
+    header = str({"descr": kind, "fortran_order": chance.random() < 0.3, "shape": shape})
+    if chance.random() < 0.5:
+        spoilt = True
+        at = chance.randrange(len(header))
+        header = header[:at] + chance.choice(["", " ", ",", "'", "0", "1", "L", ")", "T", "\\", "}", "x"]) + header[at + chance.randint(0, 1):]
+    header += chance.choice(["", "  ", "\n", " \n"])
+    with np.errstate(all="ignore"):
+        data = values.astype(kind).tobytes()
+    if chance.random() < 0.1:
+        spoilt = True
+        data = data[:-1] if data and chance.random() < 0.5 else data + b"x"
+    major = chance.choice([1, 1, 1, 2, 3, 0, 4])
+    length = struct.pack("<H" if major < 2 else "<I", len(header))
+    minor = chance.choice([0] * 9 + [1])
+    return b"\x93NUMPY" + bytes([major, minor]) + length + header.encode() + data, spoilt or minor == 1 or major in (0, 4)
+
+
+def test_random_arrays_are_read_as_numpy_reads_them(starfold, program, tmp_path):
+    """Or refused; and what NumPy refuses is refused here."""
+    chance = random.Random(5)
+    fold = program("input y : [*]\noutput s = sum[*](y * y)\noutput n = records(y)\n")
+    accepted = 0
+    for _ in range(250):
+        data, spoilt = random_npy(chance)
+        (tmp_path / "y.npy").write_bytes(data)
+        try:
+            stream = io.BytesIO(data)
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                theirs = np.lib.format.read_array(stream, allow_pickle=False)
+            theirs = None if stream.read(1) else theirs
+        except Exception:  # whatever NumPy throws at what is no array
+            theirs = None
+        result = starfold("run", fold, "--json", "--client", f"a={tmp_path}/y.npy")
+        if result.code == 0:
+            assert theirs is not None and theirs.ndim == 1 and theirs.dtype.kind in "fiub", data
+            ours = array(result.json()["outputs"]["s"]), array(result.json()["outputs"]["n"])
+            assert ours[1] == len(theirs) and ours[0] == (theirs.astype(float) ** 2).sum(), data
+            accepted += 1
+        else:
+            assert result.code == 3, result.err
+            # Python reads more than NumPy writes: what was changed may be refused here alone.
+            plain = theirs is not None and theirs.ndim == 1 and theirs.dtype.kind in "fiub" and theirs.dtype != np.float16
+            assert spoilt or not plain, data
+    assert accepted > 40
 
 
 # ---- what the server makes
