@@ -64,6 +64,10 @@ struct Monoid {
   bool exact = false;
   // Whether a state holds a number of one record, not of all together.
   bool shows_single = false;
+  // What the fold shows of values that are the same linear expression of every record; empty: more than a total.
+  std::string_view total = {};
+  // How a record's term enters where that is more than a total.
+  std::string_view joins = "adds up";
 
   // into = into (+) from.
   void (*merge)(MergeState& into, const MergeState& from) = nullptr;
