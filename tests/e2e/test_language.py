@@ -102,6 +102,28 @@ def test_sizes_of_zero_are_refused(starfold, program, federation):
             assert result.code == (3 if message else 1) and message in result.err, (text, result.err)
 
 
+@pytest.mark.parametrize("text,shapes,message,line", [
+    ("input x : [*, p]\noutput g = linspace(0, 1, p - 1)\noutput s = sum[*](x)\n", [(3, 1)],
+     "client c0: g is [p - 1], but p - 1 is 0 here", 2),
+    ("input x : [*, p + 1]\noutput s = sum[*](x)\n", [(3, 1)], "client c0, input x, axis 2 is 1, but no positive p", 1),
+    ("# x\ninput x : [*, 3]\noutput s = sum[*](x)\n", [(3, 2)], "client c0, input x, axis 2 is 2, but its size 3 is 3", 2),
+    ("# x\ninput x : [*, p]\noutput s = sum[*](x)\n", [(3, 0)], "axis 2 is 0; sizes must be positive", 2),
+    ("# x\ninput x : [*, p]\noutput s = sum[*](x)\n", [(3,)], "needs an array with 2 axes", 2),
+    ("input x : [*, p]\ninput w : [k] = ones(k)\noutput s = sum[*](x) * sum(w)\n", [(3, 1)],
+     "client c0: no input determines the size k", 2),
+    ("input x : [*, p]\noutput s = sum[*](x)\n", [(3, 1), (3, 2)],
+     "clients disagree on the size p: client c0 has 1, client c1 has 2", None),
+])
+def test_what_does_not_fit_is_told_alike(starfold, program, federation, text, shapes, message, line):
+    """A run and the definition say the same of the same data, with the line that asked for something else."""
+    data = federation({f"c{i}": {"x": np.ones(shape)} for i, shape in enumerate(shapes)})
+    run, pooled = (starfold("run", program(text), *data, *extra) for extra in [[], ["--reference"]])
+    assert run.code == pooled.code == 3
+    assert run.err == pooled.err
+    assert message in run.err
+    assert line is None or f"program.fold:{line}:" in run.err
+
+
 def test_iterations_that_cannot_be_counted(starfold, program, federation):
     data = federation({"a": {"y": np.ones(3)}})
     path = program("input y : [*]\ninput n : []\nstate s = 0\nrepeat n {\n  s <- s + sum[*](y)\n} until s > 5\noutput s\n")
