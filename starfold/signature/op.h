@@ -188,8 +188,7 @@ struct Op {
 
   std::string surface;  // how it is written
   Notation notation = Notation::call;
-  int binding =
-      10;  // how tightly it binds its operands, from `or` (1) to `^` (8); 10: it has brackets
+  int binding = 10;  // how tightly, from `or` (1) to `^` (8); 10: it has brackets
   std::string rule;  // its typing rule in one line
   std::string doc;   // what it means in one line
 
@@ -207,12 +206,11 @@ struct Op {
   bool truth = false;          // every entry of the result is 0 or 1
   std::optional<double> fill;  // every entry of the result, whatever the operands hold
   bool shape_only = false;     // nothing but the shapes of its operands matters
-  bool refuses =
-      false;  // some values of its operands are an error of the run: labels outside, singular
+  bool refuses = false;        // some operands are an error of the run: labels outside, singular
   Linear linear = Linear::no;
   Naming naming = Naming::usual;
-  std::vector<std::vector<int>>
-      named_as;           // per result and axis: an axis of the operand, or -1: an own order
+  // Naming::listed, per result and axis: an axis of the operand, or -1 for an order of its own.
+  std::vector<std::vector<int>> named_as;
   int order = 0;          // differentiation: how often
   RangeRule range;        // of the entries of the (first) result; empty: nothing is known
   bool standard = false;  // of the contract, not a user's that may have the same name elsewhere
