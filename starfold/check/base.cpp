@@ -8,6 +8,20 @@
 namespace starfold {
 namespace {
 
+// What people call an operation.
+std::string plain_name(const Op& op) {
+  switch (op.notation) {
+    case Notation::slices:
+      return "indexing";
+    case Notation::lookup:
+      return "looking up a table";
+    case Notation::list:
+      return "a literal of computed elements";
+    default:
+      return "`" + op.name + "`";
+  }
+}
+
 // Why an application lies outside the base signature; empty when it does not.
 std::string outside_base(const Op& op, const Attrs& attrs, const std::vector<Type>& args) {
   switch (op.family) {
@@ -20,7 +34,7 @@ std::string outside_base(const Op& op, const Attrs& attrs, const std::vector<Typ
       return fmt::format("`{}` of {} and {} stretches a federated operand", op.name,
                          args[0].to_string(), args[1].to_string());
     case Family::aggregation:
-      if (op.name == "records" || args.size() != 1)
+      if (op.axes == Op::Axes::none || args.size() != 1)
         return fmt::format("`{}` is an extension", op.name);
       if (attrs.axes.size() == 1) return {};
       return fmt::format("`{}` over {} axes at once", op.name, attrs.axes.size());
@@ -32,10 +46,7 @@ std::string outside_base(const Op& op, const Attrs& attrs, const std::vector<Typ
       return {};
     }
     case Family::client_local:
-      if (op.name == "[:]") return "indexing is a client-local extension";
-      if (op.name == "[e]") return "looking up a table is a client-local extension";
-      if (op.name == "[,]") return "a literal of computed elements is a client-local extension";
-      return fmt::format("`{}` is a client-local extension", op.name);
+      return fmt::format("{} is a client-local extension", plain_name(op));
     case Family::shared_only:
       return fmt::format("`{}` is a shared-only extension", op.name);
     case Family::differentiation:
@@ -48,7 +59,7 @@ std::string outside_base(const Op& op, const Attrs& attrs, const std::vector<Typ
 std::string_view base_help(const Op& op, const std::vector<Type>& args) {
   switch (op.family) {
     case Family::aggregation:
-      return args.size() == 1 && op.name != "records" ? "fold one axis at a time" : "";
+      return args.size() == 1 && op.axes != Op::Axes::none ? "fold one axis at a time" : "";
     case Family::matmul:
       return "the base signature has [*, p] @ [p, q], [q, p] @ [p, *] and [a, *] @ [*, b]";
     case Family::binary:

@@ -194,21 +194,23 @@ Value Checker::fail_arity(const ast::Expr& expr) {
 std::optional<Size> Checker::size_argument(const ast::Expr& expr, const Op& op) {
   const ast::Expr* counting = nullptr;
   walk(expr, [&](const ast::Expr& part) {
-    const bool counts = part.kind == ast::ExprKind::call && !part.module &&
-                        (part.text == "records" || part.text == "count");
+    const Op* called = part.kind == ast::ExprKind::call && !part.module
+                           ? options_.signature->find(part.text)
+                           : nullptr;
+    const bool counts =
+        called != nullptr && called->family == Family::aggregation && called->shape_only;
     if (counts && counting == nullptr) counting = &part;
   });
   if (counting == nullptr) return positive_size(expr);
   use_arguments(*counting);
-  report({op.name == "reshape" ? Code::StarReshaped : Code::NotASize,
-          op.name == "reshape" ? "the record axis cannot be reshaped"
-                               : "the number of records is not a size",
+  const bool reshapes = op.name == "reshape";
+  report({reshapes ? Code::StarReshaped : Code::NotASize,
+          reshapes ? "the record axis cannot be reshaped" : "the number of records is not a size",
           {counting->span, "differs between clients, and is known only during the run"},
           {},
           "shapes are fixed before anything runs",
-          op.name == "reshape"
-              ? "write the sizes of the ordinary axes only; the record axis stays where it is"
-              : "use `zeros_like(e)` or `ones_like(e)` for a value per record"});
+          reshapes ? "write the sizes of the ordinary axes only; the record axis stays where it is"
+                   : "use `zeros_like(e)` or `ones_like(e)` for a value per record"});
   return std::nullopt;
 }
 

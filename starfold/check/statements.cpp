@@ -249,7 +249,6 @@ void Checker::repeat(const ast::Repeat& repeat, Span span) {
   const auto id = static_cast<ir::LoopId>(program_.loops.size());
   ir::Loop loop;
   loop.parent = current_loop();
-  loop.depth = loop.parent == ir::no_loop ? 1 : program_.loops[loop.parent].depth + 1;
   loop.count = count ? *count : constant(Tensor::scalar(0), repeat.count->span);
   loop.span = span;
   const std::vector<std::string> carried_names = open_loop(repeat, id, std::move(loop));

@@ -96,7 +96,7 @@ class Differentiator {
     const auto name = to.names.find(node.args[1]);
     diff::Report report{diagnostics_, node.span, name == to.names.end() ? "" : name->second,
                         to.graph.size() + most_nodes, false};
-    const int times = node.op->name == "hessian" ? 2 : 1;
+    const int times = node.op->order;
     NodeId value = node.args[0];
     bool varies = false;
     try {
@@ -124,7 +124,7 @@ class Differentiator {
   }
 
   void warn_zero(const diff::Report& report, const ir::Node& node) {
-    const bool second = node.op->name == "hessian";
+    const bool second = node.op->order == 2;
     const std::string variable =
         report.variable.empty() ? "the variable" : "`" + report.variable + "`";
     diagnostics_.report(

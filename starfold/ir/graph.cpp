@@ -43,6 +43,23 @@ bool same_value(const Tensor& a, const Tensor& b) {
                     });
 }
 
+// Whether an application may refuse the values or the sizes of a run. Positions of an indexing are sure where they
+// lie inside the axes whatever the sizes turn out to be.
+bool may_refuse(const std::vector<Node>& nodes, const Node& node) {
+  if (node.kind != Kind::apply || node.op->refuses) return node.kind == Kind::apply;
+  std::size_t axis = 0;
+  for (const Slice& slice : node.attrs.slices) {
+    if (slice.kind == Slice::Kind::new_axis) continue;
+    const std::vector<Dim>& dims = nodes.at(node.args.at(0)).type().dims;
+    const Size& size = dims.at(axis++).size;
+    if (slice.kind == Slice::Kind::all) continue;
+    const bool known = slice.first.is_constant() && slice.last.is_constant() && size.is_constant();
+    const bool rest = slice.first == Size(1) && slice.last == size;
+    if (!known && !rest) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool same(const Node& a, const Node& b) {
@@ -58,6 +75,9 @@ NodeId Graph::add(Node node) {
     if (same(nodes_[found->second], node)) return found->second;
   }
   const auto id = static_cast<NodeId>(nodes_.size());
+  const auto refuses = [&](NodeId arg) { return arg < id && can_refuse(arg); };
+  refuses_.push_back(
+      may_refuse(nodes_, node) || std::any_of(node.args.begin(), node.args.end(), refuses) ? 1 : 0);
   nodes_.push_back(std::move(node));
   by_hash_.emplace(hash, id);
   return id;
@@ -66,6 +86,10 @@ NodeId Graph::add(Node node) {
 bool is_op(const Node& node, std::string_view name, std::size_t arity) {
   return node.kind == Kind::apply && node.op->standard && node.op->name == name &&
          node.args.size() == arity;
+}
+
+bool is_ones(const Graph& graph, NodeId id) {
+  return graph[id].kind == Kind::apply && graph[id].op->fill == 1 && !graph.can_refuse(id);
 }
 
 bool is_fold(const Graph& graph, const Node& node) {

@@ -67,9 +67,13 @@ class Graph {
   NodeId add(Node node);
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   std::size_t size() const { return nodes_.size(); }
+  // Whether computing a node may end the run: it or an operand's operand refuses some values. A rewrite must not
+  // drop such a node, or a run would no longer fail where the definition does.
+  bool can_refuse(NodeId id) const { return refuses_[id] != 0; }
 
  private:
   std::vector<Node> nodes_;
+  std::vector<char> refuses_;
   std::unordered_multimap<std::size_t, NodeId> by_hash_;
 };
 
@@ -84,7 +88,6 @@ struct Carried {
 
 struct Loop {
   LoopId parent = no_loop;  // the loop it is written in
-  int depth = 1;            // nesting depth: 1 for an outermost loop
   NodeId count = no_node;   // the largest number of iterations, a shared scalar
   std::vector<Carried> carried;
   NodeId until = no_node;  // no_node when there is none
@@ -146,6 +149,9 @@ struct Program {
 
 // Whether a node is a fold: it takes records in and gives a shared value out.
 bool is_fold(const Graph& graph, const Node& node);
+
+// Whether every entry of an application is 1, and no refusal is lost with it.
+bool is_ones(const Graph& graph, NodeId id);
 
 // Where each node and loop belongs: the innermost loop whose iteration it depends on. What does not
 // change inside a loop has its home outside it.

@@ -1,6 +1,7 @@
 // The IR as text: one line per node, and expressions in the language's own notation.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 
 #include "starfold/ir/ir.h"
@@ -46,16 +47,7 @@ int precedence(const Node& node) {
     return size.find(' ') != std::string::npos ? 5 : size.find('*') != std::string::npos ? 6 : 10;
   }
   if (node.kind != Kind::apply) return 10;
-  const std::string& name = node.op->name;
-  if (name == "or") return 1;
-  if (name == "and") return 2;
-  if (name == "not") return 3;
-  if (node.op->family == Family::comparison) return 4;
-  if (node.args.size() == 2 && (name == "+" || name == "-")) return 5;
-  if (name == "*" || name == "/" || name == "@") return 6;
-  if (name == "-") return 7;
-  if (name == "^") return 8;
-  return 10;
+  return node.op->binding;
 }
 
 class Printer {
@@ -135,28 +127,44 @@ class Printer {
     return "[" + text + "]";
   }
 
+  // What binds more tightly than a sign stands close, and groups to the right.
+  std::string infix(const Node& node, int depth) const {
+    const int own = node.op->binding;
+    const bool power = own > 7;
+    const char* space = power ? "" : " ";
+    return operand(node.args[0], depth - 1, own + (power ? 1 : 0)) + space + node.op->name + space +
+           operand(node.args[1], depth - 1, own + (power ? 0 : 1));
+  }
+
+  std::string operands(const Node& node, int depth) const {
+    std::string text;
+    for (const NodeId arg : node.args)
+      text += (text.empty() ? "" : ", ") + expr(arg, depth - 1, false);
+    return text;
+  }
+
   std::string apply(const Node& node, int depth) const {
     const std::string& name = node.op->name;
-    const int own = precedence(node);
-    if (own < 10 && node.args.size() == 2) {
-      const int left = own + (name == "^" ? 1 : 0);
-      const int right = own + (name == "^" ? 0 : 1);
-      const char* space = name == "^" ? "" : " ";
-      return operand(node.args[0], depth - 1, left) + space + name + space +
-             operand(node.args[1], depth - 1, right);
+    const int own = node.op->binding;
+    const auto first = [&](int at_least) { return operand(node.args[0], depth - 1, at_least); };
+    switch (node.op->notation) {
+      case Notation::infix:
+        return infix(node, depth);
+      case Notation::prefix:
+        return name + (std::isalpha(name.back()) != 0 ? " " : "") + first(own);
+      case Notation::slices:
+        return first(10) + slices(node);
+      case Notation::lookup:
+        return first(10) + "[" + expr(node.args[1], depth - 1, false) + "]";
+      case Notation::transpose:
+        if (node.attrs.axes == std::vector<std::int64_t>{1, 0}) return first(10) + "'";
+        break;
+      case Notation::list:
+        return "[" + operands(node, depth) + "]";
+      case Notation::call:
+        break;
     }
-    if (name == "-") return "-" + operand(node.args[0], depth - 1, own);
-    if (name == "not") return "not " + operand(node.args[0], depth - 1, own);
-    if (name == "[:]") return operand(node.args[0], depth - 1, 10) + slices(node);
-    if (name == "[e]")
-      return operand(node.args[0], depth - 1, 10) + "[" + expr(node.args[1], depth - 1, false) +
-             "]";
-    if (name == "permute" && node.attrs.axes == std::vector<std::int64_t>{1, 0})
-      return operand(node.args[0], depth - 1, 10) + "'";
-    std::string inside;
-    for (const NodeId arg : node.args)
-      inside += (inside.empty() ? "" : ", ") + expr(arg, depth - 1, false);
-    if (name == "[,]") return "[" + inside + "]";
+    std::string inside = operands(node, depth);
     for (const Size& size : node.attrs.sizes)
       inside += (inside.empty() ? "" : ", ") + size.to_string();
     return name + axes(node) + "(" + inside + ")";

@@ -37,13 +37,13 @@ bool is_only_new_axes(const Node& node) {
 // The labels of the operand of a permutation or of an indexing that only adds axes.
 std::optional<Labels> labels_below(const Node& node, const Labels& labels) {
   Labels below;
-  if (node.op->name == "permute") {
+  if (node.op->family == Family::permutation) {
     below.resize(labels.size());
     for (std::size_t i = 0; i < labels.size(); ++i)
       below[static_cast<std::size_t>(node.attrs.axes[i])] = labels[i];
     return below;
   }
-  if (node.op->name != "[:]" || !is_only_new_axes(node)) return std::nullopt;
+  if (!is_op(node, "[:]", 1) || !is_only_new_axes(node)) return std::nullopt;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const bool added =
         i < node.attrs.slices.size() && node.attrs.slices[i].kind == Slice::Kind::new_axis;
@@ -88,15 +88,14 @@ bool Algebra::unwrap(Product& product, NodeId& id, Labels& labels, bool inverse)
       return false;
     }
     if (node.kind != Kind::apply) return true;
-    const std::string& name = node.op->name;
-    if (name == "ones" || name == "ones_like") return false;
-    if (name == "eye" && !inverse) {
+    if (is_ones(build_.program().graph, id)) return false;
+    if (is_op(node, "eye", 0) && !inverse) {
       if (labels[0] != labels[1]) product.deltas.emplace_back(labels[0], labels[1]);
       return false;
     }
-    if (name == "-" && node.args.size() == 1) {
+    if (is_op(node, "-", 1)) {
       product.number = -product.number;
-    } else if (name == "full") {
+    } else if (is_op(node, "full", 1)) {
       labels.clear();
     } else if (std::optional<Labels> below = labels_below(node, labels)) {
       labels = std::move(*below);
@@ -115,9 +114,9 @@ void Algebra::multiply(Product& product, NodeId id, Labels labels, bool inverse)
 void Algebra::multiply_parts(Product& product, NodeId id, Labels labels, bool inverse) const {
   if (!unwrap(product, id, labels, inverse)) return;
   const Node& node = build_.node(id);
-  const bool binary = node.kind == Kind::apply && node.args.size() == 2;
-  const bool outer = binary && node.op->name == "outer";
-  if (!outer && !(binary && (node.op->name == "*" || node.op->name == "/"))) {
+  const bool outer = is_op(node, "outer", 2);
+  const bool divides = is_op(node, "/", 2);
+  if (!outer && !divides && !is_op(node, "*", 2)) {
     product.factors.push_back({id, std::move(labels), inverse});
     return;
   }
@@ -138,7 +137,6 @@ void Algebra::multiply_parts(Product& product, NodeId id, Labels labels, bool in
     product.factors.push_back({id, std::move(labels), inverse});
     return;
   }
-  const bool divides = node.op->name == "/";
   multiply_parts(product, parts[0].node, parts[0].labels, inverse);
   multiply_parts(product, parts[1].node, parts[1].labels, inverse != divides);
 }

@@ -1,4 +1,5 @@
-// The merges of covariances: counts, means, and sums of products of deviations.
+// The merges of covariances: counts, means, and sums of products of deviations, relative to scales at which no
+// product of finite numbers overflows or vanishes: so the order of merging never shows.
 #pragma once
 
 #include "starfold/merge/monoid.h"
@@ -6,7 +7,7 @@
 namespace starfold::monoids {
 
 extern const Monoid
-    comoments;  // of the columns of one value with each other: count, means, products
-extern const Monoid cross_comoments;  // of two values: count, means of both, products
+    comoments;  // of the columns of one value with each other: count, means, scales, products
+extern const Monoid cross_comoments;  // of two values: count, means and scales of both, products
 
 }  // namespace starfold::monoids

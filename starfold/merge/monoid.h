@@ -64,6 +64,10 @@ struct Monoid {
   bool exact = false;
   // Whether a state holds a number of one record, not of all together.
   bool shows_single = false;
+  // What the fold shows of values that are the same linear expression of every record; empty: more than a total.
+  std::string_view total = {};
+  // How a record's term enters where that is more than a total.
+  std::string_view joins = "adds up";
 
   // into = into (+) from.
   void (*merge)(MergeState& into, const MergeState& from) = nullptr;
@@ -82,9 +86,6 @@ extern const Monoid sum, prod, min, max, count, any, all, moments, logsumexp, no
 
 // Every row.
 std::span<const Monoid* const> all_monoids();
-
-// The shapes of a state's tensors, for a fold whose result has this shape.
-std::vector<Shape> state_shapes(const Monoid& monoid, const Shape& result);
 
 // The neutral element: what a client without records sends.
 MergeState zero(const Monoid& monoid, const Shape& result);

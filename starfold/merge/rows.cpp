@@ -233,6 +233,7 @@ Monoid sum_row() {
   Monoid row = entries("sum", "added up", {"sums"}, merge_entries<plus>, fold_entries<sum_sample>);
   row.additive = true;
   row.exact = false;
+  row.total = "it adds up all records, each with the same weight";
   return row;
 }
 
@@ -240,6 +241,7 @@ Monoid prod_row() {
   Monoid row = entries("prod", "multiplied", {"products", Extent::result, 1}, merge_entries<times>,
                        fold_entries<join_sample<times>>);
   row.exact = false;
+  row.joins = "multiplies";
   return row;
 }
 
@@ -262,6 +264,7 @@ Monoid count_row() {
                        {"counts", Extent::result, 0, is_whole, "a count is not a whole number"},
                        merge_entries<plus>, count_records);
   row.additive = true;
+  row.total = "it is the number of records";
   return row;
 }
 
@@ -287,6 +290,7 @@ Monoid moments_row() {
       {"count", Extent::one, 0, is_whole, "a count is not a whole number"},
       {"means"},
       {"squared deviations", Extent::result, 0, is_not_negative, "a sum of squares is negative"}};
+  row.total = "count, mean and spread of all records, each with the same weight";
   row.merge = merge_moments;
   row.finish = finish_moments;
   row.invalid = invalid_moments;

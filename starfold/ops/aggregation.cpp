@@ -255,6 +255,7 @@ Op cov(int arity, const Monoid& monoid, std::string surface, std::string doc) {
   op.surface = std::move(surface);
   op.rule = "[*, p] -> [p, p]; [*, p], [*, q] -> [p, q]";
   op.min_args = op.max_args = arity;
+  op.naming = Naming::variables;
   op.type = cov_type;
   op.meaning = [&monoid](const Application& a) { return cov_meaning(monoid, a); };
   op.support = support::comoments;
@@ -268,6 +269,7 @@ Op quantile() {
   op.surface = "quantile[axes](e, q)";
   op.min_args = op.max_args = 2;
   op.type = quantile_type;
+  op.refuses = true;
   op.meaning = meaning::quantile;
   return op;
 }
@@ -280,6 +282,16 @@ Op with_kernel(Op op, Kernel kernel, std::string_view join = {}) {
 
 Op with_lowering(Op op, Lowering lowering) {
   op.lowering = lowering;
+  return op;
+}
+
+Op linear(Op op) {
+  op.linear = Linear::jointly;
+  return op;
+}
+
+Op counts(Op op) {
+  op.shape_only = true;
   return op;
 }
 
@@ -303,10 +315,10 @@ std::vector<Op> aggregation_ops() {
   using namespace meaning;
   namespace m = monoids;
   return {
-      resting_on(support::sum,
+      linear(resting_on(support::sum,
                  with_kernel(aggregation("sum", sum_range, fold_sum, &m::sum, derivative::sum,
                                          "the sum; 0 for no elements"),
-                             Kernel::join, "+")),
+                             Kernel::join, "+"))),
       resting_on(support::product,
                  with_kernel(aggregation("prod", prod_range, fold_prod, &m::prod, derivative::prod,
                                          "the product; 1 for no elements"),
@@ -321,15 +333,15 @@ std::vector<Op> aggregation_ops() {
           with_kernel(aggregation("max", element_range, fold_max, &m::max, derivative::extreme,
                                   "the largest element; -inf for none; nan if any is nan"),
                       Kernel::join, "max")),
-      with_lowering(with_kernel(aggregation("count", count_range, fold_count, &m::count, nullptr,
+      counts(with_lowering(with_kernel(aggregation("count", count_range, fold_count, &m::count, nullptr,
                                             "the number of elements"),
                                 Kernel::count),
-                    count_from_records),
-      with_lowering(
+                    count_from_records)),
+      linear(with_lowering(
           with_kernel(aggregation("mean", mean_range, fold_mean, &m::sum, derivative::mean,
                                   "the arithmetic mean; nan for no elements"),
                       Kernel::mean, "+"),
-          mean_from_sum),
+          mean_from_sum)),
       resting_on(support::moments,
                  aggregation("var", var_range, fold_var, &m::moments, derivative::var,
                              "the variance with divisor n - 1; nan for fewer than two")),

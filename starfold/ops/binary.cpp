@@ -54,12 +54,18 @@ Interval power_range(Interval a, Interval b) {
   return range::outward({even ? 0 : -top, top});
 }
 
-enum Traits : unsigned { plain = 0, cheap = 1, truth = 2 };
+enum Traits : unsigned { plain = 0, cheap = 1, truth = 2, jointly = 4, singly = 8, first = 16 };
+
+Linear linear_of(unsigned traits) {
+  if ((traits & jointly) != 0) return Linear::jointly;
+  if ((traits & singly) != 0) return Linear::singly;
+  return (traits & first) != 0 ? Linear::first : Linear::no;
+}
 
 struct Row {
   const char* name;
   Family family;
-  bool infix;
+  int binding;  // 10: written as a call
   unsigned traits;
   Interval (*range)(Interval, Interval);
   double (*map)(double, double);
@@ -71,56 +77,59 @@ using D = diff::Pullback;
 
 using F = Family;
 constexpr Row kRows[] = {
-    {"+", F::binary, true, cheap, range::plus, [](double a, double b) { return a + b; }, "sum",
+    {"+", F::binary, 5, cheap | jointly, range::plus, [](double a, double b) { return a + b; },
+     "sum",
      [](D& d) {
        d.pass(0);
        d.pass(1);
      }},
-    {"-", F::binary, true, cheap, difference_range, [](double a, double b) { return a - b; },
+    {"-", F::binary, 5, cheap | jointly, difference_range, [](double a, double b) { return a - b; },
      "difference",
      [](D& d) {
        d.pass(0);
        d.pass(1, -1);
      }},
-    {"*", F::binary, true, cheap, range::times, [](double a, double b) { return a * b; }, "product",
+    {"*", F::binary, 6, cheap | singly, range::times, [](double a, double b) { return a * b; },
+     "product",
      [](D& d) {
        d.pass(0, 1, {d.x(1)});
        d.pass(1, 1, {d.x(0)});
      }},
-    {"/", F::binary, true, cheap, range::over, [](double a, double b) { return a / b; }, "quotient",
+    {"/", F::binary, 6, cheap | first, range::over, [](double a, double b) { return a / b; },
+     "quotient",
      [](D& d) {
        d.pass(0, 1, {}, {d.x(1)});
        d.pass(1, -1, {d.y()}, {d.x(1)});
      }},
-    {"^", F::binary, true, plain, power_range, [](double a, double b) { return std::pow(a, b); },
+    {"^", F::binary, 8, plain, power_range, [](double a, double b) { return std::pow(a, b); },
      "power", derivative::power},
-    {"and", F::binary, true, truth, unit,
+    {"and", F::binary, 2, truth, unit,
      [](double a, double b) { return as_number(a != 0 && b != 0); },
      "1 where both are non-zero, else 0", nullptr},
-    {"or", F::binary, true, truth, unit,
+    {"or", F::binary, 1, truth, unit,
      [](double a, double b) { return as_number(a != 0 || b != 0); },
      "1 where either is non-zero, else 0", nullptr},
-    {"min", F::binary, false, cheap, minimum_range, minimum, "the smaller of two; nan if either is",
+    {"min", F::binary, 10, cheap, minimum_range, minimum, "the smaller of two; nan if either is",
      derivative::minimum},
-    {"max", F::binary, false, cheap, maximum_range, maximum, "the larger of two; nan if either is",
+    {"max", F::binary, 10, cheap, maximum_range, maximum, "the larger of two; nan if either is",
      derivative::maximum},
-    {"mod", F::binary, false, plain, mod_range, floored_mod,
-     "remainder with the sign of the divisor", derivative::mod},
-    {"atan2", F::binary, false, plain, angle_range,
+    {"mod", F::binary, 10, plain, mod_range, floored_mod, "remainder with the sign of the divisor",
+     derivative::mod},
+    {"atan2", F::binary, 10, plain, angle_range,
      [](double a, double b) { return std::atan2(a, b); },
      "angle of the point (b, a), in radians from -pi to pi", derivative::atan2},
-    {"==", F::comparison, true, cheap | truth, unit,
+    {"==", F::comparison, 4, cheap | truth, unit,
      [](double a, double b) { return as_number(a == b); }, "1 where equal, else 0", nullptr},
-    {"!=", F::comparison, true, cheap | truth, unit,
+    {"!=", F::comparison, 4, cheap | truth, unit,
      [](double a, double b) { return as_number(a != b); }, "1 where different, else 0", nullptr},
-    {"<", F::comparison, true, cheap | truth, unit,
+    {"<", F::comparison, 4, cheap | truth, unit,
      [](double a, double b) { return as_number(a < b); }, "1 where less, else 0", nullptr},
-    {"<=", F::comparison, true, cheap | truth, unit,
+    {"<=", F::comparison, 4, cheap | truth, unit,
      [](double a, double b) { return as_number(a <= b); }, "1 where less or equal, else 0",
      nullptr},
-    {">", F::comparison, true, cheap | truth, unit,
+    {">", F::comparison, 4, cheap | truth, unit,
      [](double a, double b) { return as_number(a > b); }, "1 where greater, else 0", nullptr},
-    {">=", F::comparison, true, cheap | truth, unit,
+    {">=", F::comparison, 4, cheap | truth, unit,
      [](double a, double b) { return as_number(a >= b); }, "1 where greater or equal, else 0",
      nullptr},
 };
@@ -134,7 +143,10 @@ std::vector<Op> binary_ops() {
     op.name = row.name;
     op.family = row.family;
     op.min_args = op.max_args = 2;
-    op.surface = row.infix ? "a " + op.name + " b" : op.name + "(a, b)";
+    op.binding = row.binding;
+    op.notation = row.binding < 10 ? Notation::infix : Notation::call;
+    op.linear = linear_of(row.traits);
+    op.surface = op.notation == Notation::infix ? "a " + op.name + " b" : op.name + "(a, b)";
     op.rule = "S, T -> broadcast(S, T)";
     op.doc = row.doc;
     op.type = typing::broadcasting;

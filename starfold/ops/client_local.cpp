@@ -33,8 +33,6 @@ Op row(std::string name, Kernel kernel, RangeRule range, int arity, std::string 
 
 using Ranges = std::span<const Interval>;
 
-Interval zero_range(Ranges, double) { return {0, 0}; }
-Interval one_range(Ranges, double) { return {1, 1}; }
 Interval log_softmax_range(Ranges, double) { return {-std::numeric_limits<double>::infinity(), 0}; }
 Interval where_range(Ranges x, double) { return range::hull(x[1], x[2]); }
 // min(max(e, lo), hi), which rises in all three.
@@ -100,6 +98,17 @@ Types along_axis_type(TypeQuery& query) {
   return one(query.args[0]);
 }
 
+// The same number for every entry of the operand.
+Op filled(std::string name, double value, std::string doc, Meaning meaning) {
+  std::string surface = name + "(e)";
+  Op op = row(std::move(name), Kernel::constant, range::filled(value), 1, std::move(surface),
+              "T -> T", std::move(doc), typing::unchanged, std::move(meaning));
+  op.fill = value;
+  op.shape_only = true;
+  op.flat = 1U;
+  return op;
+}
+
 }  // namespace
 
 std::vector<Op> client_local_ops() {
@@ -108,6 +117,8 @@ std::vector<Op> client_local_ops() {
                    "nan a row of zeros",
                    one_hot_type, meaning::one_hot);
   one_hot.truth = true;
+  one_hot.refuses = true;
+  one_hot.flat = 1U;
   one_hot.first_size_arg = 1;
   Op softmax = row("softmax", Kernel::softmax, range::unit, 1, "softmax[j](e)",
                    "T -> T; j is not the star", "exp(e) scaled to sum 1 along an ordinary axis",
@@ -122,33 +133,34 @@ std::vector<Op> client_local_ops() {
       row("where", Kernel::ternary, where_range, 3, "where(c, a, b)", "broadcast(c, a, b)",
           "a where c is not zero, else b", typing::broadcasting, meaning::where, derivative::where);
   where.flat = 1U;  // in the condition
-  std::vector<Op> ops = {
-      row("zeros_like", Kernel::zeros, zero_range, 1, "zeros_like(e)", "T -> T",
-          "zeros in the shape of e", typing::unchanged, meaning::zeros_like),
-      row("ones_like", Kernel::ones, one_range, 1, "ones_like(e)", "T -> T",
-          "ones in the shape of e", typing::unchanged, meaning::ones_like),
+  Op outer =
       row("outer", Kernel::outer, range::product, 2, "outer(a, b)",
           "[p], [q] -> [p, q]; [*, p], [*, q] -> [*, p, q]",
-          "all products of two vectors, per record", outer_type, meaning::outer, derivative::outer),
+          "all products of two vectors, per record", outer_type, meaning::outer, derivative::outer);
+  outer.linear = Linear::singly;
+  Op clip_norm = row("clip_norm", Kernel::clip_norm, clip_norm_range, 2, "clip_norm(e, c)",
+                     "T, [] -> T", "each record scaled to Euclidean norm at most c", clip_norm_type,
+                     meaning::clip_norm, derivative::clip_norm);
+  clip_norm.refuses = true;
+  Op stop_gradient = row("stop_gradient", Kernel::view, range::first_operand, 1, "stop_gradient(e)",
+                         "T -> T", "e itself, constant for derivatives", typing::unchanged,
+                         [](const Application& a) { return std::vector<Tensor>{a.arg(0)}; });
+  stop_gradient.linear = Linear::jointly;
+  stop_gradient.flat = 1U;
+  std::vector<Op> ops = {
+      filled("zeros_like", 0, "zeros in the shape of e", meaning::zeros_like),
+      filled("ones_like", 1, "ones in the shape of e", meaning::ones_like),
+      std::move(outer),
       std::move(where),
       row("clip", Kernel::ternary, clip_range, 3, "clip(e, lo, hi)", "broadcast(e, lo, hi)",
           "e moved into [lo, hi]", typing::broadcasting, meaning::clip, derivative::clip),
-      row("clip_norm", Kernel::clip_norm, clip_norm_range, 2, "clip_norm(e, c)", "T, [] -> T",
-          "each record scaled to Euclidean norm at most c", clip_norm_type, meaning::clip_norm,
-          derivative::clip_norm),
+      std::move(clip_norm),
       std::move(one_hot),
       std::move(softmax),
       std::move(log_softmax),
-      row("stop_gradient", Kernel::view, range::first_operand, 1, "stop_gradient(e)", "T -> T",
-          "e itself, constant for derivatives", typing::unchanged,
-          [](const Application& a) { return std::vector<Tensor>{a.arg(0)}; }),
+      std::move(stop_gradient),
   };
-  for (Op& op : ops) {
-    op.cheap = op.kernel == Kernel::outer || op.kernel == Kernel::ternary;
-    if (op.name == "zeros_like" || op.name == "ones_like" || op.name == "one_hot" ||
-        op.name == "stop_gradient")
-      op.flat = 1U;
-  }
+  for (Op& op : ops) op.cheap = op.kernel == Kernel::outer || op.kernel == Kernel::ternary;
   return ops;
 }
 

@@ -27,6 +27,16 @@ Op row(std::string name, int min_args, int max_args, int first_size_arg, std::st
 
 Types sizes_type(TypeQuery& query) { return std::vector<Type>{Type::shared(query.attrs.sizes)}; }
 
+Op filled(std::string name, double value, Meaning meaning) {
+  std::string surface = name + "(sizes...)";
+  std::string doc = name;
+  Op op = row(std::move(name), 0, -1, 0, std::move(surface), "[sizes...]", std::move(doc),
+              sizes_type, std::move(meaning));
+  op.fill = value;
+  op.range = range::filled(value);
+  return op;
+}
+
 // A value or seed first, then the sizes.
 Types seeded_type(TypeQuery& query) {
   if (!typing::require_shared(query)) return std::nullopt;
@@ -71,8 +81,8 @@ std::vector<Op> construction_ops() {
                   cumsum_type, meaning::cumsum, derivative::cumsum);
   cumsum.axes = Op::Axes::required;
   std::vector<Op> ops = {
-      row("zeros", 0, -1, 0, "zeros(sizes...)", "[sizes...]", "zeros", sizes_type, meaning::zeros),
-      row("ones", 0, -1, 0, "ones(sizes...)", "[sizes...]", "ones", sizes_type, meaning::ones),
+      filled("zeros", 0, meaning::zeros),
+      filled("ones", 1, meaning::ones),
       row("full", 1, -1, 1, "full(v, sizes...)", "[] -> [sizes...]", "v everywhere", seeded_type,
           meaning::full, derivative::full),
       row("eye", 1, 1, 0, "eye(n)", "[n, n]", "the identity matrix", eye_type, meaning::eye),
@@ -90,18 +100,8 @@ std::vector<Op> construction_ops() {
       std::move(cumsum),
   };
   const std::pair<std::string_view, RangeRule> ranges[] = {
-      {"zeros",
-       [](std::span<const Interval>, double) {
-         return Interval{0, 0};
-       }},
-      {"ones",
-       [](std::span<const Interval>, double) {
-         return Interval{1, 1};
-       }},
-      {"full", range::first_operand},
-      {"eye", range::unit},
-      {"linspace", range::any_operand},
-      {"uniform", range::unit},
+      {"full", range::first_operand},   {"eye", range::unit},
+      {"linspace", range::any_operand}, {"uniform", range::unit},
       {"sort", range::first_operand},
   };
   for (const auto& [name, rule] : ranges) {
@@ -110,7 +110,11 @@ std::vector<Op> construction_ops() {
     }
   }
   for (Op& op : ops) {
-    if (op.name == "normal" || op.name == "uniform") op.flat = 1U;  // seeds are whole numbers
+    if (op.name == "normal" || op.name == "uniform") {
+      op.flat = 1U;  // seeds are whole numbers
+      op.refuses = true;
+    }
+    if (op.name == "sort") op.naming = Naming::sorted;
   }
   return ops;
 }

@@ -45,6 +45,7 @@ Op row(std::string name, bool scalar_only, int times, std::string rule, std::str
   op.name = std::move(name);
   op.family = Family::differentiation;
   op.min_args = op.max_args = 2;
+  op.order = times;
   op.rule = std::move(rule);
   op.doc = std::move(doc);
   op.type = [scalar_only, times](TypeQuery& query) {

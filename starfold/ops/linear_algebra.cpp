@@ -110,10 +110,18 @@ Types diag_type(TypeQuery& query) {
   return std::vector<Type>{without_axis(type, 0)};
 }
 
+// The factors' axes are those of the matrix, or numbered.
+Op factors(Op op, std::vector<std::vector<int>> named_as) {
+  op.naming = Naming::listed;
+  op.named_as = std::move(named_as);
+  return op;
+}
+
 }  // namespace
 
 std::vector<Op> linear_algebra_ops() {
-  return {
+  constexpr int own = -1;  // an order of its own
+  std::vector<Op> ops = {
       row("solve", 2, "solve(a, b)", "[n, n], [n] -> [n]; [n, n], [n, m] -> [n, m]",
           "x with a @ x = b; fails if a is singular", solve_type, meaning::solve,
           derivative::solve),
@@ -126,20 +134,26 @@ std::vector<Op> linear_algebra_ops() {
           derivative::det),
       row("inv", 1, "inv(a)", "[n, n] -> [n, n]", "the inverse; prefer solve", square_to_square,
           meaning::inv, derivative::inv),
-      row("eigh", 1, "let (values, vectors) = eigh(a)", "[n, n] -> [n], [n, n]",
-          "eigenvalues of a symmetric matrix, ascending, and eigenvectors in columns", eigh_type,
-          meaning::eigh, derivative::factorization),
-      row("svd", 1, "let (u, s, v) = svd(a)", "[m, n] -> [m, n], [n], [n, n]",
-          "a = u @ diag(s) @ v', s descending, m >= n", svd_type, tall("svd", meaning::svd),
-          derivative::factorization),
-      row("qr", 1, "let (q, r) = qr(a)", "[m, n] -> [m, n], [n, n]",
-          "a = q @ r, r upper with a non-negative diagonal, m >= n", qr_type,
-          tall("qr", meaning::qr), derivative::factorization),
+      factors(row("eigh", 1, "let (values, vectors) = eigh(a)", "[n, n] -> [n], [n, n]",
+                  "eigenvalues of a symmetric matrix, ascending, and eigenvectors in columns",
+                  eigh_type, meaning::eigh, derivative::factorization),
+              {{own}, {0, own}}),
+      factors(row("svd", 1, "let (u, s, v) = svd(a)", "[m, n] -> [m, n], [n], [n, n]",
+                  "a = u @ diag(s) @ v', s descending, m >= n", svd_type, tall("svd", meaning::svd),
+                  derivative::factorization),
+              {{0, own}, {own}, {1, own}}),
+      factors(row("qr", 1, "let (q, r) = qr(a)", "[m, n] -> [m, n], [n, n]",
+                  "a = q @ r, r upper with a non-negative diagonal, m >= n", qr_type,
+                  tall("qr", meaning::qr), derivative::factorization),
+              {{0, own}, {own, 1}}),
       row("diag", 1, "diag(e)", "[n] -> [n, n]; [n, n] -> [n]",
           "a diagonal matrix, or the diagonal of one", diag_type, meaning::diag, derivative::diag),
       row("trace_of", 1, "trace_of(a)", "[n, n] -> []", "the sum of the diagonal", square_to_scalar,
           meaning::trace_of, derivative::trace_of),
   };
+  // A matrix that is singular, too large or not finite.
+  for (Op& op : ops) op.refuses = true;
+  return ops;
 }
 
 }  // namespace starfold

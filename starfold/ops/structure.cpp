@@ -488,11 +488,16 @@ std::vector<Op> structure_ops() {
   records.support = support::records;
   records.range = [](std::span<const Interval>, double n) { return Interval{0, n}; };
   records.flat = 1U;
+  records.shape_only = true;
+  records.naming = Naming::none;
   Op lookup = row("[e]", Family::client_local, 2, 2, "table[e]", "[k, ...], T -> [T, ...]",
                   "looks up a shared table with 1-based indices, per record where e is federated",
                   lookup_type, meaning::lookup, derivative::lookup);
   lookup.flat = 2U;  // in the indices
   lookup.kernel = Kernel::lookup;
+  lookup.notation = Notation::lookup;
+  lookup.naming = Naming::lookup;
+  lookup.refuses = true;
   lookup.range = range::first_operand;
   Op matmul =
       row("@", Family::matmul, 2, 2, "a @ b",
@@ -502,6 +507,9 @@ std::vector<Op> structure_ops() {
   matmul.monoid = &monoids::sum;
   matmul.support = support::matmul;
   matmul.kernel = Kernel::matmul;
+  matmul.notation = Notation::infix;
+  matmul.binding = 6;
+  matmul.linear = Linear::singly;
   Op index = row("[:]", Family::client_local, 1, 1, "e[:, 2], e[:, 2:4], e[:, new]",
                  "per axis: kept, removed or shortened; the star only `:`",
                  "picks along ordinary axes; positions count from 1, ranges include both ends",
@@ -510,8 +518,14 @@ std::vector<Op> structure_ops() {
                  "a vector, matrix or stack of equal shapes", stack_type, meaning::stack,
                  derivative::stack);
   matmul.range = range::product;
+  permute.notation = Notation::transpose;
+  index.notation = Notation::slices;
+  index.naming = Naming::slices;
+  stack.notation = Notation::list;
+  concat.naming = Naming::joined;
   for (Op* op : {&permute, &concat, &reshape, &index, &stack}) {
     op->kernel = Kernel::view;
+    op->linear = Linear::jointly;
     op->range = range::any_operand;
   }
   return {

@@ -114,10 +114,11 @@ constexpr Row kRows[] = {
      "1 where the entry is nan, else 0", nullptr},
 };
 
-std::string surface_of(const std::string& name) {
-  if (name == "-") return "-e";
-  if (name == "not") return "not e";
-  return name + "(e)";
+// Written before its operand instead of around it.
+void make_prefix(Op& op, int binding, std::string surface) {
+  op.notation = Notation::prefix;
+  op.binding = binding;
+  op.surface = std::move(surface);
 }
 
 }  // namespace
@@ -128,7 +129,12 @@ std::vector<Op> unary_ops() {
     Op op;
     op.name = row.name;
     op.family = Family::unary;
-    op.surface = surface_of(op.name);
+    op.surface = op.name + "(e)";
+    if (op.name == "not") make_prefix(op, 3, "not e");
+    if (op.name == "-") {
+      make_prefix(op, 7, "-e");
+      op.linear = Linear::jointly;
+    }
     op.rule = "T -> T";
     op.doc = row.doc;
     op.type = typing::unchanged;

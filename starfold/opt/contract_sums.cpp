@@ -76,7 +76,7 @@ NodeId contract_sum(ir::Builder& build, const ir::Node& node) {
   }
   ir::Product product;
   const ir::Node& product_node = build.node(node.args[0]);
-  if (labels.size() == 1 && product_node.kind == Kind::apply && product_node.op->name == "*") {
+  if (labels.size() == 1 && ir::is_op(product_node, "*", 2)) {
     for (const NodeId part : std::vector<NodeId>(product_node.args)) {
       const Type& type = build.type(part);
       // A part of size 1 stretches and has no share in the folded axis.
@@ -113,10 +113,10 @@ NodeId contract_matmul(ir::Builder& build, const ir::Node& node) {
 
 ir::Program contract_sums(const ir::Program& program) {
   return ir::rebuild(program, [](ir::Program& to, ir::Node node) {
-    if (node.kind == Kind::apply && (node.op->name == "sum" || node.op->name == "@")) {
+    const bool sum = ir::is_op(node, "sum", 1);
+    if (sum || ir::is_op(node, "@", 2)) {
       ir::Builder build(to, node.span);
-      const NodeId contracted =
-          node.op->name == "sum" ? contract_sum(build, node) : contract_matmul(build, node);
+      const NodeId contracted = sum ? contract_sum(build, node) : contract_matmul(build, node);
       if (contracted != no_node) return contracted;
     }
     return to.graph.add(std::move(node));

@@ -14,12 +14,18 @@ bool folds_star(const ir::Program& program, const ir::Node& node) {
          std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(*star)) != axes.end();
 }
 
+// Who only counts does not look, and would miss that a value cannot be computed.
+bool loses_refusal(const ir::Program& program, const ir::Node& node) {
+  return node.op->shape_only && program.graph.can_refuse(node.args[0]);
+}
+
 }  // namespace
 
 ir::Program lower_aggregations(const ir::Program& program) {
   return ir::rebuild(program, [](ir::Program& to, ir::Node node) {
-    if (node.kind != ir::Kind::apply || node.op->lowering == nullptr || !folds_star(to, node))
-      return to.graph.add(std::move(node));
+    const bool other = node.kind == ir::Kind::apply && node.op->lowering != nullptr &&
+                       folds_star(to, node) && !loses_refusal(to, node);
+    if (!other) return to.graph.add(std::move(node));
     ir::Builder build(to, node.span);
     return node.op->lowering(build, node);
   });

@@ -16,9 +16,7 @@ bool is_number(const ir::Program& program, NodeId id, double value) {
 }
 
 bool is_one(const ir::Program& program, NodeId id) {
-  const ir::Node& node = program.graph[id];
-  return is_number(program, id, 1) || is_op(node, "ones", node.args.size()) ||
-         is_op(node, "ones_like", 1);
+  return is_number(program, id, 1) || ir::is_ones(program.graph, id);
 }
 
 bool keeps_all(const ir::Node& index) {

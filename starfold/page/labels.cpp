@@ -34,7 +34,7 @@ bool is_ones(const ir::Node& node) {
   if (node.kind == Kind::constant)
     return std::all_of(node.value.data.begin(), node.value.data.end(),
                        [](double v) { return v == 1; });
-  return node.kind == Kind::apply && node.op->name == "ones";
+  return node.kind == Kind::apply && node.op->fill == 1;
 }
 
 // Follows names from operation to operation.
@@ -92,22 +92,44 @@ class Names {
   }
 
   All apply(const ir::Node& node) const {
-    const std::string& name = node.op->name;
     const Axes& first = node.args.empty() ? none_ : of(node.args[0]);
-    const Axis own = Axis::in_own_order();
-    if (name == "eigh") return {{own}, {first[0], own}};
-    if (name == "svd") return {{first[0], own}, {own}, {first[1], own}};
-    if (name == "qr") return {{first[0], own}, {own, first[1]}};
-    if (name == "sort") return {sorted(first)};
-    if (name == "[e]") return {looked_up(node, first)};
-    if (name == "[:]") return {sliced(first, node.attrs.slices)};
-    if (name == "concat") return {joined(node)};
-    if (name == "records") return {{}};
-    if (name == "cov") return {{variables(node, 0), variables(node, node.args.size() - 1)}};
+    switch (node.op->naming) {
+      case Naming::usual:
+        return by_family(node, first);
+      case Naming::none:
+        return {{}};
+      case Naming::listed:
+        return listed(first, node.op->named_as);
+      case Naming::sorted:
+        return {sorted(first)};
+      case Naming::lookup:
+        return {looked_up(node, first)};
+      case Naming::slices:
+        return {sliced(first, node.attrs.slices)};
+      case Naming::joined:
+        return {joined(node)};
+      case Naming::variables:
+        return {{variables(node, 0), variables(node, node.args.size() - 1)}};
+    }
+    return {};
+  }
+
+  All by_family(const ir::Node& node, const Axes& first) const {
     if (node.op->family == Family::aggregation) return {without(first, node.attrs.axes)};
     if (node.op->family == Family::permutation) return {permuted(first, node.attrs.axes)};
     if (node.op->family == Family::matmul) return {product(node)};
     return broadcasts(node) ? All{aligned(node)} : by_size(node);
+  }
+
+  static All listed(const Axes& first, const std::vector<std::vector<int>>& named_as) {
+    All all;
+    for (const std::vector<int>& result : named_as) {
+      all.emplace_back();
+      for (const int axis : result)
+        all.back().push_back(axis < 0 ? Axis::in_own_order()
+                                      : first[static_cast<std::size_t>(axis)]);
+    }
+    return all;
   }
 
   // The axis of a covariance's operand that is not folded.
@@ -134,7 +156,7 @@ class Names {
   std::optional<Labels> chosen_labels(const ir::Node& places, const Axis& table) const {
     std::vector<double> numbers;
     if (places.kind == Kind::constant) numbers = places.value.data;
-    if (places.kind == Kind::apply && places.op->name == "[,]") {
+    if (places.kind == Kind::apply && places.op->notation == Notation::list) {
       for (const NodeId arg : places.args) {
         const ir::Node& place = program_.graph[arg];
         if (place.kind != Kind::constant || place.value.data.size() != 1) return std::nullopt;
@@ -305,7 +327,7 @@ std::map<Size, Labels> names_by_size(const ir::Program& program, const Names& na
   for (NodeId id = 0; id < program.graph.size(); ++id) {
     const ir::Node& node = program.graph[id];
     const bool origin =
-        node.kind == Kind::input || (node.kind == Kind::apply && node.op->name == "concat");
+        node.kind == Kind::input || (node.kind == Kind::apply && node.op->naming == Naming::joined);
     for (std::size_t i = 0; origin && i < node.type().rank(); ++i) {
       const Dim& dim = node.type().dims[i];
       const Labels& labels = names.of(id)[i].labels;

@@ -203,7 +203,7 @@ std::string time_parts(const RunReport& report) {
   std::string parts;
   for (const auto& [name, seconds] : {std::pair("compiling", times.compile),
                                       {"reading data", times.load},
-                                      {"clients", times.clients},
+                                      {"clients", report.clients.empty() ? 0 : times.clients},
                                       {"server", times.server}}) {
     if (seconds >= 0.001)
       parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, duration(seconds));

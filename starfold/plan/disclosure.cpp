@@ -17,10 +17,6 @@ using ir::NodeId;
 
 constexpr std::size_t long_expression = 48;
 
-bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // How the record-wise values that a fold takes depend on the records.
 class Dependence {
  public:
@@ -31,8 +27,7 @@ class Dependence {
   // Whether the values of different records can differ.
   bool varies(NodeId id) const {
     const ir::Node& node = program_.graph[id];
-    return node.federated() &&
-           !(node.kind == Kind::apply && one_of(node.op->name, {"zeros_like", "ones_like"}));
+    return node.federated() && !(node.kind == Kind::apply && node.op->shape_only);
   }
 
   // Whether each record's value is the same linear expression (with a constant) of its data.
@@ -62,7 +57,7 @@ class Dependence {
   // An operation without a derivative in an operand that varies: comparisons, conditions, labels, rounding;
   // and whatever a registered primitive may do.
   bool picks(const ir::Node& node) const {
-    if (node.kind != Kind::apply || one_of(node.op->name, {"stop_gradient", "count"})) return false;
+    if (node.kind != Kind::apply || node.op->linear != Linear::no) return false;
     for (std::size_t i = 0; i < node.args.size(); ++i) {
       if (varies(node.args[i]) && (node.op->flat_in(i) || node.op->derivative == nullptr))
         return true;
@@ -90,12 +85,17 @@ class Dependence {
       if (!linear(arg)) return 0;
       varying += varies(arg) ? 1 : 0;
     }
-    if (node.op->family == Family::permutation) return 1;
-    const std::string& name = node.op->name;
-    if (one_of(name, {"+", "-", "[:]", "[,]", "concat", "reshape", "sum", "mean", "stop_gradient"}))
-      return 1;
-    if (one_of(name, {"*", "@", "outer"})) return varying == 1 ? 1 : 0;
-    return name == "/" && !varies(node.args[1]) ? 1 : 0;
+    switch (node.op->linear) {
+      case Linear::no:
+        return 0;
+      case Linear::jointly:
+        return 1;
+      case Linear::singly:
+        return varying == 1 ? 1 : 0;
+      case Linear::first:
+        return varying == 1 && varies(node.args[0]) ? 1 : 0;
+    }
+    return 0;
   }
 
   const ir::Program& program_;
@@ -130,10 +130,11 @@ Disclosure disclose(const Plan& plan, const Merge& merge, const Dependence& depe
                     const ir::Homes& homes) {
   const std::string single = single_part(*merge.monoid);
   if (!single.empty()) return {Shows::single, single};
-  if (merge.monoid == &monoids::count) return {Shows::total, "it is the number of records"};
+  const Monoid& monoid = *merge.monoid;
   const ir::Node& fold = plan.program.graph[merge.fold];
+  if (fold.op->shape_only) return {Shows::total, std::string(monoid.total)};
   int varying = 0;
-  bool linear = merge.monoid == &monoids::sum || merge.monoid == &monoids::moments;
+  bool linear = !monoid.total.empty();
   NodeId pick = no_node;
   for (const NodeId arg : fold.args) {
     const NodeId found = dependence.pick(arg, homes);
@@ -143,17 +144,13 @@ Disclosure disclose(const Plan& plan, const Merge& merge, const Dependence& depe
   }
   if (pick != no_node)
     return {Shows::group, group_reason(plan, pick, Dependence::moves(pick, homes))};
-  if (linear && varying <= 1) {
-    return {Shows::total, merge.monoid == &monoids::moments
-                              ? "count, mean and spread of all records, each with the same weight"
-                              : "it adds up all records, each with the same weight"};
-  }
+  if (linear && (varying <= 1 || fold.op->linear != Linear::singly))
+    return {Shows::total, std::string(monoid.total)};
   return {
       Shows::terms,
       fmt::format("it {} one term of every record; where those of all others are {}, it shows a "
                   "single record",
-                  merge.monoid == &monoids::prod ? "multiplies" : "adds up",
-                  merge.monoid == &monoids::prod ? "1" : "0")};
+                  monoid.joins, monoid.parts.front().zero)};
 }
 
 }  // namespace

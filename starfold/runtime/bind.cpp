@@ -20,15 +20,17 @@ class Solver {
   Solver(SizeValues known, std::map<std::string, std::string> from)
       : values_(std::move(known)), from_(std::move(from)) {}
 
-  void add(const Size& size, std::int64_t extent, std::string where) {
-    open_.push_back({size, extent, std::move(where)});
+  // `place` is where the size is written.
+  void add(const Size& size, std::int64_t extent, std::string where, Span place) {
+    open_.push_back({size, extent, std::move(where), place});
   }
 
   SizeValues solve() {
     for (const Equation& equation : open_) {
       if (equation.extent < 1)
         throw RunError(
-            fmt::format("{} is {}; sizes must be positive", equation.where, equation.extent));
+            fmt::format("{} is {}; sizes must be positive", equation.where, equation.extent),
+            equation.place);
     }
     bool progress = true;
     while (progress) {
@@ -40,9 +42,10 @@ class Solver {
     for (const Equation& equation : open_) {
       const std::vector<std::string> open = unknown(equation);
       if (open.size() > 1) continue;
-      throw RunError(fmt::format("{} is {}, but no positive {} makes {} equal to it",
-                                 equation.where, equation.extent, open[0],
-                                 equation.size.to_string()));
+      throw RunError(
+          fmt::format("{} is {}, but no positive {} makes {} equal to it", equation.where,
+                      equation.extent, open[0], equation.size.to_string()),
+          equation.place);
     }
     return values_;
   }
@@ -52,6 +55,7 @@ class Solver {
     Size size;
     std::int64_t extent = 0;
     std::string where;
+    Span place;
     bool closed = false;
   };
 
@@ -102,7 +106,8 @@ class Solver {
     }
     throw RunError(fmt::format("{} is {}, but its size {}{} is {}", equation.where, equation.extent,
                                equation.size.to_string(), reason.empty() ? "" : " with " + reason,
-                               expected ? std::to_string(*expected) : "too large"));
+                               expected ? std::to_string(*expected) : "too large"),
+                   equation.place);
   }
 
   SizeValues values_;
@@ -116,12 +121,13 @@ void add_equations(Solver& solver, const ir::Input& input, const Shape& shape,
     throw RunError(
         fmt::format("{}input {} is declared {} and needs an array with {} {}, but its array is {}",
                     owner, input.name, input.type.to_string(), input.type.rank(),
-                    input.type.rank() == 1 ? "axis" : "axes", shape_text(shape)));
+                    input.type.rank() == 1 ? "axis" : "axes", shape_text(shape)),
+        input.span);
   }
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (input.type.dims[axis].star) continue;
     solver.add(input.type.dims[axis].size, shape[axis],
-               fmt::format("{}input {}, axis {}", owner, input.name, axis + 1));
+               fmt::format("{}input {}, axis {}", owner, input.name, axis + 1), input.span);
   }
 }
 
@@ -187,7 +193,8 @@ SizeValues bind_settings(const ir::Program& program, const Settings& settings) {
     if (input.type.federated()) {
       if (set != settings.shared.end()) {
         throw RunError(fmt::format("input {} is {}: it comes from the clients and cannot be set",
-                                   input.name, input.type.to_string()));
+                                   input.name, input.type.to_string()),
+                       input.span);
       }
       continue;
     }
@@ -196,7 +203,8 @@ SizeValues bind_settings(const ir::Program& program, const Settings& settings) {
     } else if (input.fallback == ir::no_node) {
       throw RunError(
           fmt::format("the shared input {} has no value and no default; set it with --set {}=...",
-                      input.name, input.name));
+                      input.name, input.name),
+          input.span);
     }
   }
   const auto unknown = [&](const std::string& name) {
@@ -226,7 +234,8 @@ std::map<std::string, std::int64_t> record_counts(const ir::Program& program,
     const std::optional<Shape> shape = client.shape(input);
     if (!shape) {
       throw RunError(fmt::format("client {} has no array for input {} ({})", client.name,
-                                 input.name, input.type.to_string()));
+                                 input.name, input.type.to_string()),
+                     input.span);
     }
     if (shape->size() != input.type.rank()) continue;  // reported with the sizes
     const std::int64_t count = (*shape)[*input.type.record_axis()];
@@ -234,9 +243,11 @@ std::map<std::string, std::int64_t> record_counts(const ir::Program& program,
     if (fresh) {
       counted[input.type.record_set()] = input.name;
     } else if (known->second != count) {
-      throw RunError(fmt::format(
-          "client {}: inputs {} and {} must have the same number of records, but have {} and {}",
-          client.name, counted[input.type.record_set()], input.name, known->second, count));
+      throw RunError(fmt::format("client {}: inputs {} and {} must have the same number of "
+                                 "records, but have {} and {}",
+                                 client.name, counted[input.type.record_set()], input.name,
+                                 known->second, count),
+                     input.span);
     }
   }
   return counts;
@@ -251,7 +262,8 @@ SizeValues bind_client(const ir::Program& program, const Client& client, SizeVal
     const std::optional<Shape> shape = client.shape(input);
     if (!shape) {
       throw RunError(fmt::format("client {} has no array for input {} ({})", client.name,
-                                 input.name, input.type.to_string()));
+                                 input.name, input.type.to_string()),
+                     input.span);
     }
     add_equations(solver, input, *shape, owner);
   }

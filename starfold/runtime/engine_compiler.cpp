@@ -276,7 +276,10 @@ std::optional<Compiler::Groups> Compiler::groups(const ir::Node& fold) const {
 // The values that a fold reads.
 std::vector<NodeId> Compiler::fold_leaves(const ir::Node& fold) const {
   std::vector<NodeId> leaves;
-  if (accumulator_kind(*fold.op->monoid).takes == Takes::counts) return leaves;
+  // Who only counts need not look, unless looking may end the run.
+  if (accumulator_kind(*fold.op->monoid).takes == Takes::counts &&
+      !program_.graph.can_refuse(fold.args[0]))
+    return leaves;
   if (const std::optional<Groups> parts = groups(fold)) {
     leaves.push_back(parts->labels);
     if (parts->summed != ir::no_node) add_leaves(parts->summed, factor_depth, leaves);

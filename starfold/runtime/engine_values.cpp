@@ -25,10 +25,8 @@ void Compiler::emit(NodeId id) {
       return emit_ternary(id);
     case Kernel::view:
       return emit_view(id);
-    case Kernel::zeros:
-      return emit_filled(id, 0);
-    case Kernel::ones:
-      return emit_filled(id, 1);
+    case Kernel::constant:
+      return emit_filled(id, *n.op->fill);
     case Kernel::count:
       return emit_filled(id, static_cast<double>(element_count(unit_shape(n.args[0]))) /
                                  static_cast<double>(element_count(unit_shape(id))));

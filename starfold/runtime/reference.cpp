@@ -24,7 +24,8 @@ class Reference {
         clients_(clients),
         settings_(settings) {
     sizes_ = bind_settings(program_, settings);
-    for (const Client& client : clients) sizes_ = bind_client(program_, client, sizes_);
+    const SizeValues set = sizes_;
+    for (const Client& client : clients) bind(client, set);
     require_sizes(program_, sizes_);
     require_shapes(program_, settings, sizes_);
     require_memory(program_, settings, sizes_);
@@ -43,6 +44,25 @@ class Reference {
   }
 
  private:
+  // A client's sizes as a node finds them, and in its words: from what was set and its own data.
+  void bind(const Client& client, const SizeValues& set) {
+    const SizeValues own = bind_client(program_, client, set);
+    try {
+      require_sizes(program_, own);
+    } catch (const RunError& error) {
+      const std::string words = fmt::format("client {}: {}", client.name, error.what());
+      throw error.where() ? RunError(words, *error.where()) : RunError(words);
+    }
+    for (const auto& [name, value] : own) {
+      const auto [known, fresh] = sizes_.emplace(name, value);
+      if (fresh) size_from_[name] = client.name;
+      if (known->second == value) continue;
+      throw RunError(
+          fmt::format("clients disagree on the size {}: client {} has {}, client {} has {}", name,
+                      size_from_[name], known->second, client.name, value));
+    }
+  }
+
   static std::size_t slot(LoopId loop) { return loop == ir::no_loop ? 0 : loop + 1; }
   const Tensor& value(NodeId id) const {
     if (values_[id].empty())
@@ -120,6 +140,7 @@ class Reference {
   const std::vector<Client>& clients_;
   const Settings& settings_;
   SizeValues sizes_;
+  std::map<std::string, std::string> size_from_;  // the client that a size was first known from
   std::vector<std::vector<Tensor>> values_;
   std::vector<std::vector<NodeId>> nodes_;  // by region, region 0 outside all loops
   std::map<LoopId, std::vector<Tensor>> loop_values_;

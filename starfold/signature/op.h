@@ -139,16 +139,15 @@ using SupportRule = std::vector<std::vector<Rest>> (*)(ir::Builder&, const ir::N
 // of its own is computed by its meaning, block by block.
 enum class Kernel {
   general,
-  unary,    // map1, entry by entry
-  binary,   // map2
-  ternary,  // the ternary map of the operation's name
-  view,     // names other columns; nothing is computed
-  zeros,    // a constant for every record
-  ones,
-  count,   // the number of elements along the folded axes
-  join,    // columns joined by the binary map `join`
-  mean,    // and divided by their number
-  argmax,  // lines of columns
+  unary,     // map1, entry by entry
+  binary,    // map2
+  ternary,   // the ternary map of the operation's name
+  view,      // names other columns; nothing is computed
+  constant,  // `fill` for every record
+  count,     // the number of elements along the folded axes
+  join,      // columns joined by the binary map `join`
+  mean,      // and divided by their number
+  argmax,    // lines of columns
   logsumexp,
   softmax,
   log_softmax,
@@ -157,6 +156,37 @@ enum class Kernel {
   matmul,
   clip_norm,
   lookup,
+};
+
+// How an application is written.
+enum class Notation {
+  call,       // name(a, b)
+  infix,      // a + b
+  prefix,     // -a
+  slices,     // a[:, 2]
+  lookup,     // a[b]
+  list,       // [a, b]
+  transpose,  // a' where it swaps the axes of a matrix, else a call
+};
+
+// Where a result is linear in its operands, up to a constant.
+enum class Linear {
+  no,
+  jointly,  // in all of them together: a + b
+  singly,   // in each while the others stay: a * b
+  first,    // in the first while the others stay: a / b
+};
+
+// How the names of the entries along axes pass from operands to results (page/labels.cpp).
+enum class Naming {
+  usual,      // as the family has it: entries joined by broadcasting, folded, permuted, contracted
+  none,       // the result is a number
+  listed,     // as `named_as` lists
+  sorted,     // along the last axis an order of its own
+  lookup,     // the rows of the first operand that the second says
+  slices,     // what the slices leave
+  joined,     // one after the other along the axis
+  variables,  // the axes that the fold leaves of the first operand and of the last
 };
 
 // One primitive.
@@ -169,8 +199,10 @@ struct Op {
   int first_size_arg = -1;  // from this argument on, arguments are sizes; -1: none are
 
   std::string surface;  // how it is written
-  std::string rule;     // its typing rule in one line
-  std::string doc;      // what it means in one line
+  Notation notation = Notation::call;
+  int binding = 10;  // how tightly, from `or` (1) to `^` (8); 10: it has brackets
+  std::string rule;  // its typing rule in one line
+  std::string doc;   // what it means in one line
 
   TypeRule type;
   Meaning meaning;                           // on ordinary tensors
@@ -182,9 +214,17 @@ struct Op {
   SupportRule support = nullptr;  // of a fold that merges; null: a careful client sends none
 
   Kernel kernel = Kernel::general;
-  std::string_view join;  // Kernel::join and mean: the binary map that joins two columns
-  bool cheap = false;     // about as fast as reading its operands
-  bool truth = false;     // every entry of the result is 0 or 1
+  std::string_view join;       // Kernel::join and mean: the binary map that joins two columns
+  bool cheap = false;          // about as fast as reading its operands
+  bool truth = false;          // every entry of the result is 0 or 1
+  std::optional<double> fill;  // every entry of the result, whatever the operands hold
+  bool shape_only = false;     // nothing but the shapes of its operands matters
+  bool refuses = false;        // some operands are an error of the run: labels outside, singular
+  Linear linear = Linear::no;
+  Naming naming = Naming::usual;
+  // Naming::listed, per result and axis: an axis of the operand, or -1 for an order of its own.
+  std::vector<std::vector<int>> named_as;
+  int order = 0;          // differentiation: how often
   RangeRule range;        // of the entries of the (first) result; empty: nothing is known
   bool standard = false;  // of the contract, not a user's that may have the same name elsewhere
 

@@ -90,5 +90,9 @@ Interval product(std::span<const Interval> operands, double folded) {
   return sum(times(operands[0], operands[1]), folded);
 }
 
+RangeRule filled(double value) {
+  return [value](std::span<const Interval>, double) { return Interval{value, value}; };
+}
+
 }  // namespace range
 }  // namespace starfold

@@ -55,6 +55,8 @@ Interval first_operand(std::span<const Interval> operands, double folded);
 // Rules of operations whose entries lie between 0 and 1, or are products.
 Interval unit(std::span<const Interval> operands, double folded);
 Interval product(std::span<const Interval> operands, double folded);
+// The rule of an operation whose entries are all this number.
+RangeRule filled(double value);
 
 }  // namespace range
 }  // namespace starfold

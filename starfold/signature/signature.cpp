@@ -144,6 +144,7 @@ void Signature::add(ClientLocal primitive) {
   op.surface = primitive.name + "(...)";
   op.rule = "per record; federated in, federated out";
   op.doc = primitive.doc;
+  op.refuses = true;  // it may
   op.type = [shape = std::move(primitive.cell_shape)](TypeQuery& query) -> Types {
     const Dim* star = nullptr;
     for (std::size_t i = 0; i < query.args.size(); ++i) {
@@ -195,6 +196,7 @@ void Signature::add(SharedOnly primitive) {
   op.surface = primitive.name + "(...)";
   op.rule = "shared in, shared out";
   op.doc = primitive.doc;
+  op.refuses = true;  // it may
   op.type = [shape = std::move(primitive.shape)](TypeQuery& query) -> Types {
     if (!typing::require_shared(query)) return std::nullopt;
     std::optional<std::vector<Size>> result = shape(cell_shapes(query.args));

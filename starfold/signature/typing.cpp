@@ -204,7 +204,7 @@ bool require_shared(TypeQuery& query) {
   for (std::size_t i = 0; i < query.args.size(); ++i) {
     const Type& type = query.args[i];
     if (!type.federated()) continue;
-    const bool orders = query.op.name == "sort";
+    const bool orders = query.op.naming == Naming::sorted;
     query.fail(
         {orders ? Code::StarSorted : Code::FederatedArgument,
          orders ? "records cannot be sorted"

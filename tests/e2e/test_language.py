@@ -48,7 +48,11 @@ def test_linspace_meets_whole_numbers(starfold, program, federation):
     assert array(out["n"]).tolist() == [1] * 101
 
 
-@pytest.mark.parametrize("output", ["sum[*](one_hot(g, 3))", "one_hot(g, 3)' @ g", "var[*](one_hot(g, 3))"])
+@pytest.mark.parametrize("output", [
+    "sum[*](one_hot(g, 3))", "one_hot(g, 3)' @ g", "var[*](one_hot(g, 3))",
+    # Who only counts, or looks at the shape, still says that a label cannot be.
+    "count[*](one_hot(g, 3))", "records(one_hot(g, 3))", "sum[*](g * ones_like(sum[2](one_hot(g, 3))))",
+    "sum[*](zeros_like(one_hot(g, 3)))", "mean[*](one_hot(g, 3))"])
 def test_labels_outside_are_an_error(starfold, program, federation, output):
     path = program(f"input g : [*]\noutput o = {output}\n")
     good = federation({"a": {"g": np.array([1.0, 3, 2])}})
@@ -63,6 +67,21 @@ def test_labels_outside_are_an_error(starfold, program, federation, output):
     result = starfold("run", program("input g : [*]\noutput o = sum[*](one_hot(g, 3))\n"), *missing, "--missing", "nan",
                       "--json")
     assert array(result.json()["outputs"]["o"]).tolist() == [1, 1, 0]
+
+
+def test_covariances_at_all_magnitudes(starfold, program, federation):
+    path = program("input x : [*, 3]\noutput c = cov[*](x)\noutput d = cov[*](x, x)\n")
+    rows = np.array([[1e200, 1e-200, 1e308], [-1e200, -1e-200, 1e308], [0, 0, 1e308]])
+    runs = []
+    for parts in [[rows], [rows[:1], rows[1:]], [rows[:2], rows[2:]], [rows[[0, 2]], rows[1:2]]]:
+        data = federation({f"c{i}": {"x": part} for i, part in enumerate(parts)})
+        runs += [starfold("run", path, *data, "--json", *extra).json()["outputs"] for extra in [[], ["--reference"]]]
+    for outputs in runs:
+        for name in "cd":
+            c = array(outputs[name])
+            assert c[0, 0] == np.inf and c[1, 1] == 0  # 1e400 and 1e-400 are no doubles
+            np.testing.assert_allclose([c[0, 1], c[1, 0]], 1, rtol=1e-12)
+            assert (c[2] == 0).all() and (c[:, 2] == 0).all()  # a constant
 
 
 def test_sizes_of_zero_are_refused(starfold, program, federation):
@@ -81,6 +100,28 @@ def test_sizes_of_zero_are_refused(starfold, program, federation):
         for extra in [[], ["--reference"]]:
             result = starfold("run", program(text), *data, *extra)
             assert result.code == (3 if message else 1) and message in result.err, (text, result.err)
+
+
+@pytest.mark.parametrize("text,shapes,message,line", [
+    ("input x : [*, p]\noutput g = linspace(0, 1, p - 1)\noutput s = sum[*](x)\n", [(3, 1)],
+     "client c0: g is [p - 1], but p - 1 is 0 here", 2),
+    ("input x : [*, p + 1]\noutput s = sum[*](x)\n", [(3, 1)], "client c0, input x, axis 2 is 1, but no positive p", 1),
+    ("# x\ninput x : [*, 3]\noutput s = sum[*](x)\n", [(3, 2)], "client c0, input x, axis 2 is 2, but its size 3 is 3", 2),
+    ("# x\ninput x : [*, p]\noutput s = sum[*](x)\n", [(3, 0)], "axis 2 is 0; sizes must be positive", 2),
+    ("# x\ninput x : [*, p]\noutput s = sum[*](x)\n", [(3,)], "needs an array with 2 axes", 2),
+    ("input x : [*, p]\ninput w : [k] = ones(k)\noutput s = sum[*](x) * sum(w)\n", [(3, 1)],
+     "client c0: no input determines the size k", 2),
+    ("input x : [*, p]\noutput s = sum[*](x)\n", [(3, 1), (3, 2)],
+     "clients disagree on the size p: client c0 has 1, client c1 has 2", None),
+])
+def test_what_does_not_fit_is_told_alike(starfold, program, federation, text, shapes, message, line):
+    """A run and the definition say the same of the same data, with the line that asked for something else."""
+    data = federation({f"c{i}": {"x": np.ones(shape)} for i, shape in enumerate(shapes)})
+    run, pooled = (starfold("run", program(text), *data, *extra) for extra in [[], ["--reference"]])
+    assert run.code == pooled.code == 3
+    assert run.err == pooled.err
+    assert message in run.err
+    assert line is None or f"program.fold:{line}:" in run.err
 
 
 def test_iterations_that_cannot_be_counted(starfold, program, federation):

@@ -555,7 +555,7 @@ class ProgramWriter {
       made.encoder = a->text;
       made.right = b->text;
       made.shape = Type{{rows, columns}};
-      facts = sum_facts(product_facts(a->facts, b->facts), max_records, true);
+      facts = sum_facts(product_facts(a->facts, b->facts), max_records);
     } else {
       made.aggregation = random_.pick(
           std::vector<std::string>{"sum", "sum", "prod", "min", "max", "any", "all", "count"});
@@ -566,7 +566,7 @@ class ProgramWriter {
       if (!e || !e->type.federated() || encoders.lines.size() > lines) return;
       made.encoder = e->text;
       made.shape = without_axis(e->type, *e->type.record_axis());
-      facts = aggregation_facts(made.aggregation, e->facts, max_records, true);
+      facts = aggregation_facts(made.aggregation, e->facts, max_records);
     }
     if (!usable(facts)) return;
     const std::string name = fmt::format("y{}", result.components.size() + 1);

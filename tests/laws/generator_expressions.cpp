@@ -481,7 +481,7 @@ std::optional<Written> ExpressionWriter::base_leaf(Scope& scope, const Want& wan
       const std::string op = random_.pick(std::vector<std::string>{"max", "min", "sum"});
       e.text = fmt::format("{}{}({})", op, axis_list(e.type, {at}), e.text);
       e.type = without_axis(e.type, k);
-      e.facts = aggregation_facts(op, e.facts, most(scope, dim), dim.star);
+      e.facts = aggregation_facts(op, e.facts, most(scope, dim));
       e.rounds += dim.star ? 1 : 0;
       rest.push_back(at);
     }

@@ -49,6 +49,30 @@ int result_grain(const std::string& name, int a, int b) {
   return -1;
 }
 
+// Where the entries of a result lie, as its row says; nullopt where the row does not know. A row rounds outward, but
+// on a grid the ends are known.
+std::optional<Interval> row_range(const Op& op, std::initializer_list<Facts> operands,
+                                  double folded, int grain) {
+  std::vector<Interval> ranges;
+  for (const Facts& operand : operands) ranges.push_back({operand.lo, operand.hi});
+  if (!op.range) return std::nullopt;
+  Interval range = op.range(ranges, folded);
+  if (!range.bounded()) return std::nullopt;
+  if (grain >= 0) {
+    range.lo = std::ldexp(std::ceil(std::ldexp(range.lo, grain)), -grain);
+    range.hi = std::ldexp(std::floor(std::ldexp(range.hi, grain)), -grain);
+  }
+  return range;
+}
+
+// The bounds that the row knows, and the rest as it was.
+Facts bounded_by(const std::optional<Interval>& range, Facts facts) {
+  if (!range) return facts;
+  facts.lo = range->lo;
+  facts.hi = range->hi;
+  return facts;
+}
+
 }  // namespace
 
 double Facts::size() const { return std::max(std::fabs(lo), std::fabs(hi)); }
@@ -71,7 +95,8 @@ Facts either(const Facts& a, const Facts& b) {
 
 Facts unary_facts(const Op& op, const Facts& a) {
   const int grain = result_grain(op.name, a.grain, 0);
-  if (op.name == "not" || op.name == "isnan") return {0, 1, 0, 0};
+  if (op.truth) return {0, 1, 0, 0};
+  const std::optional<Interval> range = row_range(op, {a}, 1, grain);
   constexpr int steps = 64;
   double lo = std::numeric_limits<double>::infinity();
   double hi = -lo;
@@ -86,15 +111,17 @@ Facts unary_facts(const Op& op, const Facts& a) {
     before = value;
   }
   if (width <= 0) slope = 10;  // a single point says nothing about its neighbours
-  if (grain >= 0) return settled({lo, hi, 0, grain});
+  if (grain >= 0) return settled(bounded_by(range, {lo, hi, 0, grain}));
   const double margin = 0.5 * slope * width;
-  return rounded(lo - margin, hi + margin, 1.5 * slope * a.error);
+  const Facts sampled = bounded_by(range, {lo - margin, hi + margin, 0, -1});
+  return rounded(sampled.lo, sampled.hi, 1.5 * slope * a.error);
 }
 
 Facts binary_facts(const Op& op, const Facts& a, const Facts& b) {
   const int grain = result_grain(op.name, a.grain, b.grain);
-  if (op.family == Family::comparison || op.name == "and" || op.name == "or") return {0, 1, 0, 0};
-  if (op.name == "mod") return settled({0, b.hi, 0, grain});
+  if (op.truth) return {0, 1, 0, 0};
+  const std::optional<Interval> range = row_range(op, {a, b}, 1, grain);
+  if (op.name == "mod") return settled(bounded_by(range, {0, b.hi, 0, grain}));
   constexpr int steps = 12;
   double lo = std::numeric_limits<double>::infinity();
   double hi = -lo;
@@ -117,57 +144,45 @@ Facts binary_facts(const Op& op, const Facts& a, const Facts& b) {
       slope_b = std::max(slope_b, std::fabs(op.map2(x, y + nudge) - value) / nudge);
     }
   }
-  if (grain >= 0) return settled({lo, hi, 0, grain});
-  return rounded(lo, hi, 1.5 * (slope_a * a.error + slope_b * b.error));
+  const Facts sampled = bounded_by(range, {lo, hi, 0, grain});
+  if (grain >= 0) return settled(sampled);
+  return rounded(sampled.lo, sampled.hi, 1.5 * (slope_a * a.error + slope_b * b.error));
 }
 
 Facts product_facts(const Facts& a, const Facts& b) {
-  const double corners[] = {a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi};
-  Facts facts{*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4), 0,
-              -1};
-  if (a.exact() && b.exact()) {
-    facts.grain = a.grain + b.grain;
-    return settled(facts);
-  }
+  const int grain = a.exact() && b.exact() ? a.grain + b.grain : -1;
+  const Facts facts = bounded_by(row_range(*standard_signature().find("*"), {a, b}, 1, grain),
+                                 {-a.size() * b.size(), a.size() * b.size(), 0, grain});
+  if (facts.exact()) return settled(facts);
   return rounded(facts.lo, facts.hi, a.error * b.size() + b.error * a.size());
 }
 
-Facts sum_facts(const Facts& a, std::int64_t count, bool maybe_empty) {
-  const auto n = static_cast<double>(count);
-  Facts facts{n * a.lo, n * a.hi, 0, a.grain};
-  if (maybe_empty) {
-    facts.lo = std::min(0.0, facts.lo);
-    facts.hi = std::max(0.0, facts.hi);
-  }
-  if (facts.exact()) return settled(facts);
-  return rounded(facts.lo, facts.hi, n * a.error + 2 * ulp * n * a.size());
-}
+Facts sum_facts(const Facts& a, std::int64_t count) { return aggregation_facts("sum", a, count); }
 
-Facts aggregation_facts(std::string_view name, const Facts& a, std::int64_t count,
-                        bool maybe_empty) {
+Facts aggregation_facts(std::string_view name, const Facts& a, std::int64_t count) {
   const auto n = static_cast<double>(count);
   const double size = a.size();
-  if (name == "sum") return sum_facts(a, count, maybe_empty);
-  if (name == "count" || name == "records") return {0, n, 0, 0};
-  if (name == "any" || name == "all") return {0, 1, 0, 0};
-  if (name == "argmax") return {1, n, 0, 0};
-  if (name == "min" || name == "max") return settled(a);
-  if (name == "mean" || name == "median" || name == "quantile") return rounded(a.lo, a.hi, a.error);
-  if (name == "var") return rounded(0, 2 * size * size, 8 * size * a.error);
-  if (name == "std") return rounded(0, 2 * size, 4 * a.error + 32 * ulp * size);
-  if (name == "norm") return rounded(0, std::sqrt(n) * size, std::sqrt(n) * a.error);
-  if (name == "logsumexp") return rounded(a.lo, a.hi + std::log(n), a.error);
-  if (name == "prod") {
-    // The operands of sane products lie around 1, or are exact and no larger than 1.
-    if (a.grain == 0 && size <= 1) return {-1, 1, 0, 0};
-    if (a.exact() && count <= 4) {
-      const double bound = std::pow(std::max(size, 1.0), n);
-      return settled({-bound, bound, 0, a.grain * static_cast<int>(count)});
-    }
-    const double top = std::pow(std::max(size, 1.0), n);
-    return rounded(0, top, 2 * top * n * (a.error + ulp));
-  }
-  return rounded(-size * n, size * n, 10 * n * a.error);
+  const Op* op = name == "records" ? standard_signature().find(name)
+                                   : standard_signature().find(name, 1, true);
+  if (op == nullptr) op = standard_signature().find(name);
+  int grain = -1;
+  if (op->shape_only || op->truth || name == "argmax") grain = 0;
+  if (name == "sum" || name == "min" || name == "max") grain = a.grain;
+  // The operands of sane products lie around 1, or are exact and no larger than 1.
+  if (name == "prod" && a.exact() && (count <= 4 || (a.grain == 0 && size <= 1)))
+    grain = a.grain * static_cast<int>(count);
+  const Facts all = bounded_by(row_range(*op, {a}, n, grain), {-size * n, size * n, 0, grain});
+  if (all.exact()) return settled(all);
+  double error = 10 * n * a.error;
+  if (name == "sum") error = n * a.error + 2 * ulp * n * size;
+  if (name == "min" || name == "max" || name == "mean" || name == "median" || name == "quantile")
+    error = a.error;
+  if (name == "var") error = 8 * size * a.error;
+  if (name == "std") error = 4 * a.error + 32 * ulp * size;
+  if (name == "norm") error = std::sqrt(n) * a.error;
+  if (name == "logsumexp") error = a.error;
+  if (name == "prod") error = 2 * all.size() * n * (a.error + ulp);
+  return rounded(all.lo, all.hi, error);
 }
 
 bool jumps(const Op& op) {

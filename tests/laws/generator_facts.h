@@ -10,11 +10,6 @@
 
 namespace starfold::laws {
 
-struct Interval {
-  double lo = 0;
-  double hi = 0;
-};
-
 struct Facts {
   double lo = 0;  // of the finite entries
   double hi = 0;
@@ -36,10 +31,9 @@ Facts either(const Facts& a, const Facts& b);
 Facts unary_facts(const Op& op, const Facts& a);
 Facts binary_facts(const Op& op, const Facts& a, const Facts& b);
 Facts product_facts(const Facts& a, const Facts& b);
-Facts sum_facts(const Facts& a, std::int64_t count, bool maybe_empty);
+Facts sum_facts(const Facts& a, std::int64_t count);
 // Of an aggregation of so many elements.
-Facts aggregation_facts(std::string_view name, const Facts& a, std::int64_t count,
-                        bool maybe_empty);
+Facts aggregation_facts(std::string_view name, const Facts& a, std::int64_t count);
 
 // Jumps somewhere, so that operands must be exact for two evaluations to agree.
 bool jumps(const Op& op);

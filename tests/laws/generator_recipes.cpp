@@ -122,7 +122,7 @@ std::optional<Written> ExpressionWriter::aggregation(Scope& scope, const Op& op,
   Maybe a = write(scope, inner);
   if (!a) return std::nullopt;
   if (op.name == "prod") {
-    if (inner.exact && !(count <= 4 && usable(aggregation_facts("prod", a->facts, count, star)))) {
+    if (inner.exact && !(count <= 4 && usable(aggregation_facts("prod", a->facts, count)))) {
       a->text = fmt::format("sign({})", a->text);
       a->binds = 10;
       a->facts = {-1, 1, 0, 0};
@@ -133,7 +133,7 @@ std::optional<Written> ExpressionWriter::aggregation(Scope& scope, const Op& op,
   }
   if (op.name == "logsumexp" || op.name == "var" || op.name == "norm") a = fit(*a, {-20, 20});
   if (inner.exact && !a->facts.exact()) return std::nullopt;
-  const Facts facts = aggregation_facts(op.name, a->facts, count, star);
+  const Facts facts = aggregation_facts(op.name, a->facts, count);
   return applied(op.name + (every ? "" : axis_list(of, axes)), a->text, want.type, facts,
                  a->rounds + (star ? 1 : 0));
 }
@@ -163,7 +163,7 @@ std::optional<Written> ExpressionWriter::covariance(Scope& scope, const Op& op, 
     facts.error = std::max(facts.error, a->facts.error);
     rounds = std::max(rounds, a->rounds);
   }
-  Facts result = aggregation_facts("var", facts, 1, true);
+  Facts result = aggregation_facts("var", facts, 1);
   result.lo = -result.hi;
   return applied(op.name + axes, text, want.type, result, rounds + 1);
 }
@@ -186,7 +186,7 @@ std::optional<Written> ExpressionWriter::quantile(Scope& scope, const Op& op, co
   if (!small(scope, of)) return std::nullopt;
   Maybe a = write(scope, want.with(of));
   if (!a) return std::nullopt;
-  Facts facts = aggregation_facts(op.name, a->facts, most(scope, of.dims[axis]), false);
+  Facts facts = aggregation_facts(op.name, a->facts, most(scope, of.dims[axis]));
   facts.error += 20 * a->facts.size() * q.facts.error;
   return applied(op.name + axis_list(of, {static_cast<std::int64_t>(axis)}),
                  a->text + ", " + q.text, want.type, facts, std::max(a->rounds, q.rounds));
@@ -260,7 +260,7 @@ std::optional<Written> ExpressionWriter::matmul(Scope& scope, const Op& op, cons
     args.push_back(std::move(*arg));
   }
   const Facts facts =
-      sum_facts(product_facts(args[0].facts, args[1].facts), most(scope, contracted), star);
+      sum_facts(product_facts(args[0].facts, args[1].facts), most(scope, contracted));
   Written e = infix_text(op, args[0], args[1], want.type, facts);
   e.rounds += star ? 1 : 0;
   return e;
@@ -586,7 +586,7 @@ std::optional<Written> ExpressionWriter::linear_algebra(Scope& scope, const Op& 
     if (!type.is_scalar() || !small(scope, Type{{n, n}})) return std::nullopt;
     Maybe a = write(scope, want.with(Type{{n, n}}));
     if (!a) return std::nullopt;
-    return applied(name, a->text, type, sum_facts(a->facts, most(scope, n), false), a->rounds);
+    return applied(name, a->text, type, sum_facts(a->facts, most(scope, n)), a->rounds);
   }
   Size n = random_size(scope);
   if (name == "solve") {
@@ -689,7 +689,7 @@ std::optional<Written> ExpressionWriter::construction(Scope& scope, const Op& op
     if (!a) return std::nullopt;
     if (name == "sort") return applied(name, a->text, type, a->facts, a->rounds);
     const auto axis = static_cast<std::size_t>(random_.below(static_cast<int>(type.rank())));
-    const Facts facts = either(a->facts, sum_facts(a->facts, most(scope, type.dims[axis]), false));
+    const Facts facts = either(a->facts, sum_facts(a->facts, most(scope, type.dims[axis])));
     return applied(fmt::format("cumsum[{}]", axis + 1), a->text, type, facts, a->rounds);
   }
   if (name == "zeros" || name == "ones") {

@@ -40,6 +40,9 @@ TEST(Disclosure, TotalsWeighAllRecordsAlike) {
   EXPECT_EQ(shows("output t = sum[*](concat[2](ones(1), x)[:, 2])\n"), "total");
   EXPECT_EQ(shows("output t = mean[*](x)\n"), "total total");
   EXPECT_EQ(shows("output t = var[*](x)\n"), "total");
+  EXPECT_EQ(shows("output t = cov[*](x)\n"), "total");
+  EXPECT_EQ(shows("output t = cov[*](x - b, 2 * y[:, new])\n"), "total");
+  EXPECT_EQ(shows("output t = sum[*](stop_gradient(y) * count[2](x))\n"), "total");
   EXPECT_EQ(shows("output t = x' @ ones_like(y)\n"), "total");
 }
 
@@ -50,6 +53,7 @@ TEST(Disclosure, TermsMayVanish) {
   EXPECT_EQ(shows("output t = sum[*](exp(x))\n"), "terms");
   EXPECT_EQ(shows("output t = sum[*](1 / y)\n"), "terms");
   EXPECT_EQ(shows("output t = var[*](y ^ 2)\n"), "terms");
+  EXPECT_EQ(shows("output t = cov[*](x ^ 2)\n"), "terms");
   EXPECT_EQ(shows("output t = prod[*](y)\n"), "terms");
   EXPECT_EQ(shows("output g = grad(sum[*](softplus(x @ b) - y * (x @ b)), b)\n"), "terms");
 }
@@ -60,6 +64,7 @@ TEST(Disclosure, StepsPickRecords) {
                            "sum[2](one_hot(y, 4))", "argmax[2](x)", "y and x[:, 1]"})
     EXPECT_EQ(shows(fmt::format("output t = sum[*]({})\n", term)), "group") << term;
   EXPECT_EQ(shows("output t = one_hot(y, 7)' @ x\n"), "group");
+  EXPECT_EQ(shows("output t = cov[*](one_hot(y, 7))\n"), "group");
   EXPECT_EQ(shows("output t = var[*](where(y > 0, y, 0))\n"), "group");
   // A choice by shared values is the same for all records.
   EXPECT_EQ(shows("output t = sum[*](x * (b > 0))\n"), "total");
