@@ -171,7 +171,7 @@ def test_a_torn_frame_ends_the_carrier(start, tmp_path):
 @pytest.mark.parametrize("frame, sentence", [
     (struct.pack("<IQ", 0, 1 << 60), f"flower: a frame of {1 << 60} bytes is longer than {frames.LIMIT}\n"),
     (struct.pack("<IQ", 2, 0), "flower: there is no client 2\n"),
-])
+], ids=["length", "client"])
 def test_a_lying_frame_ends_the_carrier(start, tmp_path, frame, sentence):
     parent = start()
     assert parent.hello(20)["ok"]
