@@ -190,6 +190,18 @@ def test_a_parent_that_dies_ends_the_run(start, tmp_path):
     assert (tmp_path / "ended").exists()
 
 
+@pytest.mark.parametrize("where", ["hang", "deaf"])
+def test_an_end_while_flower_hangs(start, tmp_path, short, where):
+    """`flwr run` that does not return, a ServerApp that does not connect: the carrier ends all the same, and soon."""
+    (tmp_path / where).touch()
+    parent = start()
+    time.sleep(1.5)
+    began = time.monotonic()
+    assert parent.end() == 1
+    assert time.monotonic() - began < 5
+    assert not list(short.iterdir())
+
+
 class Bridge:
     """A run in this process that loses what it is told to."""
 
@@ -212,8 +224,8 @@ def test_a_request_without_any_answer_is_sent_again(monkeypatch):
     """A message that was with a SuperNode when it was killed: Flower never says anything about it."""
     monkeypatch.setattr(carry, "SILENCE", 0.05)
     run, answers = Bridge(silent_for=2), []
-    carrier = carry.Carrier([sites.Client("north")], 20.0, lambda: run, lambda *answer: answers.append(answer))
-    carrier.open()
+    carrier = carry.Carrier([sites.Client("north")], 20.0, lambda _: run, lambda *answer: answers.append(answer))
+    carrier.open(1.0)
     carrier.request(0, b"x")
     deadline = time.monotonic() + 10
     while not answers and time.monotonic() < deadline:
@@ -225,19 +237,29 @@ def test_a_request_without_any_answer_is_sent_again(monkeypatch):
 
 def test_the_same_request_again_is_not_sent_twice():
     run, answers = Bridge(silent_for=1000), []
-    carrier = carry.Carrier([sites.Client("north")], 20.0, lambda: run, lambda *answer: answers.append(answer))
-    carrier.open()
+    carrier = carry.Carrier([sites.Client("north")], 20.0, lambda _: run, lambda *answer: answers.append(answer))
+    carrier.open(1.0)
     for _ in range(5):
         carrier.request(0, b"x")
         carrier.step()
     assert run.pushed == [(100, b"x")]
 
 
+def test_a_request_that_crossed_with_its_answer_is_left_alone():
+    run, answers = Bridge(), []
+    carrier = carry.Carrier([sites.Client("north")], 20.0, lambda _: run, lambda *answer: answers.append(answer))
+    carrier.open(1.0)
+    for request in b"x", b"x", b"y":
+        carrier.request(0, request)
+        carrier.step()
+    assert run.pushed == [(100, b"x"), (100, b"y")]
+
+
 def test_who_is_awaited_is_told(monkeypatch, capsys):
     monkeypatch.setattr(carry, "TELLING", 0.0)
     run = Bridge(silent_for=1000)
-    carrier = carry.Carrier([sites.Client("north"), sites.Client("south")], 20.0, lambda: run, print)
-    carrier.open()
+    carrier = carry.Carrier([sites.Client("north"), sites.Client("south")], 20.0, lambda _: run, print)
+    carrier.open(1.0)
     carrier.request(0, b"x")
     carrier.request(1, b"y")
     carrier.step()
