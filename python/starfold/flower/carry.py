@@ -22,7 +22,7 @@ PAUSE = 3.0  # seconds before something that failed is tried again
 SILENCE = 75.0  # seconds without an answer before a request is sent again; doubled each time
 LONGEST_SILENCE = 600.0
 TELLING = 30.0  # seconds between lines about who is awaited
-CROSSING = 2.0  # seconds in which the same request again has crossed with its answer
+CROSSING = 2.0  # seconds in which the same request again may have crossed with its answer
 FIRST = 110.0  # seconds for the first run to begin; the parent waits two minutes
 
 LOST_BY_FLOWER = {3, 5, 8}  # unknown or expired; node offline; ClientApp died
@@ -85,17 +85,16 @@ class Carrier:
             raise
 
     def request(self, client, data):
-        """A request replaces what its client has not answered yet; the same once more only has more time. One that has crossed with its
-        answer is left alone: sent again it would keep the site from the next."""
+        """A request replaces what its client has not answered yet; the same once more only has more time. One that may have crossed with its
+        answer waits a little: sent again it would keep the site from the next."""
         now = time.monotonic()
-        before, when = self.answered.get(client, (None, 0.0))
-        if before == data and now - when < CROSSING:
-            return
         same = self.waiting.get(client)
         if same and same.data == data:
             same.deadline = now + self.timeout
             return
-        self.waiting[client] = Waiting(data, now, self.timeout, self.not_before.get(client, now))
+        before, when = self.answered.get(client, (None, 0.0))
+        not_before = max(self.not_before.get(client, now), when + CROSSING if before == data else now)
+        self.waiting[client] = Waiting(data, now, self.timeout, not_before)
         self.told_at = max(self.told_at, now)
 
     def step(self):

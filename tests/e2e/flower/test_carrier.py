@@ -245,7 +245,7 @@ def test_the_same_request_again_is_not_sent_twice():
     assert run.pushed == [(100, b"x")]
 
 
-def test_a_request_that_crossed_with_its_answer_is_left_alone():
+def test_a_request_that_crossed_with_its_answer_waits_a_little(monkeypatch):
     run, answers = Bridge(), []
     carrier = carry.Carrier([sites.Client("north")], 20.0, lambda _: run, lambda *answer: answers.append(answer))
     carrier.open(1.0)
@@ -253,6 +253,10 @@ def test_a_request_that_crossed_with_its_answer_is_left_alone():
         carrier.request(0, request)
         carrier.step()
     assert run.pushed == [(100, b"x"), (100, b"y")]
+    monkeypatch.setattr(carry, "CROSSING", 0.0)  # and is sent after all
+    carrier.request(0, b"y")
+    carrier.step()
+    assert run.pushed[2:] == [(100, b"y")] and len(answers) == 3
 
 
 def test_who_is_awaited_is_told(monkeypatch, capsys):
