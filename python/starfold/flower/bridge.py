@@ -66,15 +66,16 @@ class Place:
 
 
 class Bridge:
-    """A run that has begun. Every call either answers or raises Lost."""
+    """A run that has begun. Every call either answers or raises Lost; all give up early when abandoned() says so."""
 
-    def __init__(self, place, flwr, abandoned=lambda: False):
-        """Starts a run on the SuperLink and waits for its ServerApp; gives up early when abandoned() says so."""
-        self.stream = None
+    def __init__(self, place, flwr, abandoned=lambda: False, seconds=STARTING + CONNECTING):
+        """Starts a run on the SuperLink and waits for its ServerApp, at most so many seconds."""
+        deadline = time.monotonic() + seconds
+        self.abandoned = abandoned
         listener, path, config = place.listen()
         try:
-            self.run = start_run(place, flwr, config)
-            self.connection = accept(listener, abandoned)
+            start_run(place, flwr, config, abandoned, min(deadline, time.monotonic() + STARTING))
+            self.connection = accept(listener, abandoned, min(deadline, time.monotonic() + CONNECTING))
         finally:
             listener.close()
             path.unlink(missing_ok=True)
@@ -93,14 +94,18 @@ class Bridge:
             raise Lost("the ServerApp of the run has ended") from None
 
     def read(self):
+        deadline = time.monotonic() + CALLING
+        while not select.select([self.connection], [], [], 0.2)[0]:
+            if self.abandoned():
+                raise Lost("nobody waits for the run any more")
+            if time.monotonic() > deadline:
+                raise Lost(f"the ServerApp of the run has been silent for {CALLING:.0f} s")
         try:
             text = frames.read_blob(self.stream)
             if text is None:
                 raise Lost("the ServerApp of the run has ended")
             head = json.loads(text)
             return head, [frames.read_bytes(self.stream, length) for length in head["blobs"]]
-        except TimeoutError:
-            raise Lost(f"the ServerApp of the run has been silent for {CALLING:.0f} s") from None
         except (OSError, ValueError, KeyError, TypeError, frames.Torn):
             raise Lost("the ServerApp of the run has ended") from None
 
@@ -139,29 +144,35 @@ class Bridge:
                 pass
 
 
-def start_run(place, flwr, config):
-    """The id of a new run, started by Flower's own command, whose output as JSON is the stablest of its interfaces."""
+def start_run(place, flwr, config, abandoned, deadline):
+    """Starts a run by Flower's own command, whose output as JSON is the stablest of its interfaces."""
     words = [*flwr, "run", str(APP), "study", "--run-config", str(config), "--format", "json"]
     try:
         # A session of its own: Ctrl-C is for the parent, which ends this process by closing its input.
-        done = subprocess.run(words, cwd=place.home, env=environment(place.home), stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, errors="replace", timeout=STARTING, start_new_session=True)
-    except subprocess.TimeoutExpired:
-        raise Lost(f"`flwr run` did not end within {STARTING:.0f} s") from None
+        process = subprocess.Popen(words, cwd=place.home, env=environment(place.home), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
     except OSError:
         raise Lost(f"Flower's command cannot be started: {words[0]}") from None
+    while True:
+        try:
+            out, errors = process.communicate(timeout=0.2)
+            break
+        except subprocess.TimeoutExpired:
+            if abandoned() or time.monotonic() > deadline:
+                process.kill()
+                process.communicate()
+                raise Lost("`flwr run` took too long") from None
     try:
-        said = json.loads(done.stdout)
+        said = json.loads(out)
         if said.get("success") and said.get("run-id"):
-            return said["run-id"]
+            return
         reason = said.get("error-message") or ""
     except (ValueError, AttributeError):
-        reason = done.stderr
+        reason = errors
     raise Lost("Flower did not start a run: " + (" ".join(str(reason).split())[:300] or "it does not say why"))
 
 
-def accept(listener, abandoned):
-    deadline = time.monotonic() + CONNECTING
+def accept(listener, abandoned, deadline):
     while time.monotonic() < deadline and not abandoned():
         if select.select([listener], [], [], 0.2)[0]:
             return listener.accept()[0]

@@ -13,7 +13,7 @@ import threading
 import time
 
 from starfold.flower import frames
-from starfold.flower.bridge import Bridge, Lost, Place
+from starfold.flower.bridge import CONNECTING, STARTING, Bridge, Lost, Place
 from starfold.flower.sites import Mistake, find, read_clients
 
 ANSWERED, UNREACHABLE = 0, 1  # what the parent is told
@@ -21,7 +21,9 @@ POLL = 0.2  # seconds between looking for answers
 PAUSE = 3.0  # seconds before something that failed is tried again
 SILENCE = 75.0  # seconds without an answer before a request is sent again; doubled each time
 LONGEST_SILENCE = 600.0
-TELLING = 10.0  # seconds between lines about who is awaited
+TELLING = 30.0  # seconds between lines about who is awaited
+CROSSING = 2.0  # seconds in which the same request again may have crossed with its answer
+FIRST = 110.0  # seconds for the first run to begin; the parent waits two minutes
 
 LOST_BY_FLOWER = {3, 5, 8}  # unknown or expired; node offline; ClientApp died
 FLOWER_SAYS = {
@@ -40,7 +42,8 @@ SHIM_SAYS = {
 
 
 def say(text):
-    print(f"flower: {text}", file=sys.stderr, flush=True)
+    """A line for people. On a terminal the parent may have a line of progress there, which goes first and is drawn again later."""
+    print(("\r\x1b[K" if sys.stderr.isatty() else "") + f"flower: {text}", file=sys.stderr, flush=True)
 
 
 class Waiting:
@@ -56,7 +59,7 @@ class Waiting:
 
 
 class Carrier:
-    """Requests in, answers out. `start` gives a new Bridge; all that waits is bounded by the study's timeout."""
+    """Requests in, answers out. `start(seconds)` gives a new Bridge within that time; what waits is bounded by the study's timeout."""
 
     def __init__(self, clients, timeout, start, answer):
         self.clients = clients
@@ -67,12 +70,13 @@ class Carrier:
         self.waiting = {}  # by client
         self.node_of = {}  # by client: only those online
         self.not_before = {}  # by client: when it may be asked again after a failure
+        self.answered = {}  # by client: the request that was answered last, and when
         self.looked_at = self.told_at = self.start_at = float("-inf")
         self.backoff = PAUSE
 
-    def open(self):
+    def open(self, seconds):
         """Starts the first run and looks at who is there."""
-        self.bridge = self.start()
+        self.bridge = self.start(seconds)
         try:
             self.look(time.monotonic())
         except Lost:
@@ -81,13 +85,16 @@ class Carrier:
             raise
 
     def request(self, client, data):
-        """A request replaces what its client has not answered yet; the same once more only has more time."""
+        """A request replaces what its client has not answered yet; the same once more only has more time. One that may have crossed with its
+        answer waits a little: sent again it would keep the site from the next."""
         now = time.monotonic()
         same = self.waiting.get(client)
         if same and same.data == data:
             same.deadline = now + self.timeout
             return
-        self.waiting[client] = Waiting(data, now, self.timeout, self.not_before.get(client, now))
+        before, when = self.answered.get(client, (None, 0.0))
+        not_before = max(self.not_before.get(client, now), when + CROSSING if before == data else now)
+        self.waiting[client] = Waiting(data, now, self.timeout, not_before)
         self.told_at = max(self.told_at, now)
 
     def step(self):
@@ -97,7 +104,7 @@ class Carrier:
         now = time.monotonic()
         try:
             if self.bridge is None and now >= self.start_at:
-                self.bridge = self.start()
+                self.bridge = self.start(STARTING + CONNECTING)
                 self.backoff = PAUSE
                 self.looked_at = float("-inf")
             if self.bridge:
@@ -179,7 +186,7 @@ class Carrier:
         elif flower is not None:
             self.fail(client, f"{name}: {FLOWER_SAYS.get(flower, 'Flower failed at its SuperNode')} (code {flower})")
         elif code == 0:
-            del self.waiting[client]
+            self.answered[client] = self.waiting.pop(client).data, time.monotonic()
             self.answer(client, ANSWERED, data)
         else:
             self.fail(client, f"{name}: {SHIM_SAYS.get(code, 'its SuperNode sent something that is no answer')}")
@@ -268,9 +275,9 @@ def first_run(carrier, parent, limit):
     deadline = time.monotonic() + limit
     while True:
         try:
-            return carrier.open()
+            return carrier.open(deadline - time.monotonic())
         except Lost as lost:
-            if time.monotonic() + PAUSE >= deadline or parent.gone.is_set():
+            if time.monotonic() + 2 * PAUSE >= deadline or parent.gone.is_set():
                 raise
             say(f"{lost}; trying again")
         parent.gone.wait(PAUSE)
@@ -296,9 +303,9 @@ def carry(flwr):
         superlink, certificates, clients, timeout = read_config(sys.stdin.buffer)
         parent = Parent(sys.stdin.buffer, len(clients))
         place = Place(superlink, certificates)
-        carrier = Carrier(clients, timeout, lambda: Bridge(place, flwr, parent.gone.is_set),
+        carrier = Carrier(clients, timeout, lambda seconds: Bridge(place, flwr, parent.gone.is_set, seconds),
                           lambda client, status, data: frames.write_answer(out, client, status, data))
-        first_run(carrier, parent, min(max(timeout, 30.0), 120.0))
+        first_run(carrier, parent, min(max(timeout, 30.0), FIRST))
         frames.write_blob(out, json.dumps({"ok": True}).encode())
         work(carrier, parent)
         if parent.torn:

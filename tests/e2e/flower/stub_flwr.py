@@ -1,6 +1,7 @@
 """Stands for Flower's command in tests of the carrier: `flwr run` starts a process that speaks as the bundle's ServerApp does.
 
-STUB_FOLDER is a folder: `fail N` there makes the first N starts fail, `nodes` lists the nodes as JSON. What is asked says how it is answered:
+STUB_FOLDER is a folder. There a file `fail` has how many starts fail at first, `hang` makes the command hang, `deaf` lets no ServerApp start,
+`nodes` lists the nodes as JSON. What is asked says how it is answered:
 
     lost N    Flower's error N the first time
     die       the ServerApp ends the first time
@@ -14,6 +15,7 @@ import os
 import pathlib
 import socket
 import sys
+import time
 import tomllib
 
 FOLDER = pathlib.Path(os.environ["STUB_FOLDER"])
@@ -89,8 +91,10 @@ def main():
         (FOLDER / "fail").write_text(str(failures - 1))
         print(json.dumps({"success": False, "error-message": "SuperLink\nis unavailable"}))
         sys.exit(1)
+    if (FOLDER / "hang").exists():
+        time.sleep(30)
     config = tomllib.loads(pathlib.Path(sys.argv[sys.argv.index("--run-config") + 1]).read_text())
-    if os.fork() == 0:
+    if not (FOLDER / "deaf").exists() and os.fork() == 0:
         os.setsid()
         for descriptor in (0, 1, 2):
             os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)

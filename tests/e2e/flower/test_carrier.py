@@ -171,7 +171,7 @@ def test_a_torn_frame_ends_the_carrier(start, tmp_path):
 @pytest.mark.parametrize("frame, sentence", [
     (struct.pack("<IQ", 0, 1 << 60), f"flower: a frame of {1 << 60} bytes is longer than {frames.LIMIT}\n"),
     (struct.pack("<IQ", 2, 0), "flower: there is no client 2\n"),
-])
+], ids=["length", "client"])
 def test_a_lying_frame_ends_the_carrier(start, tmp_path, frame, sentence):
     parent = start()
     assert parent.hello(20)["ok"]
@@ -188,6 +188,18 @@ def test_a_parent_that_dies_ends_the_run(start, tmp_path):
     parent.process.stdin.close()
     assert parent.process.wait(20) == 0
     assert (tmp_path / "ended").exists()
+
+
+@pytest.mark.parametrize("where", ["hang", "deaf"])
+def test_an_end_while_flower_hangs(start, tmp_path, short, where):
+    """`flwr run` that does not return, a ServerApp that does not connect: the carrier ends all the same, and soon."""
+    (tmp_path / where).touch()
+    parent = start()
+    time.sleep(1.5)
+    began = time.monotonic()
+    assert parent.end() == 1
+    assert time.monotonic() - began < 5
+    assert not list(short.iterdir())
 
 
 class Bridge:
@@ -212,8 +224,8 @@ def test_a_request_without_any_answer_is_sent_again(monkeypatch):
     """A message that was with a SuperNode when it was killed: Flower never says anything about it."""
     monkeypatch.setattr(carry, "SILENCE", 0.05)
     run, answers = Bridge(silent_for=2), []
-    carrier = carry.Carrier([sites.Client("north")], 20.0, lambda: run, lambda *answer: answers.append(answer))
-    carrier.open()
+    carrier = carry.Carrier([sites.Client("north")], 20.0, lambda _: run, lambda *answer: answers.append(answer))
+    carrier.open(1.0)
     carrier.request(0, b"x")
     deadline = time.monotonic() + 10
     while not answers and time.monotonic() < deadline:
@@ -225,19 +237,33 @@ def test_a_request_without_any_answer_is_sent_again(monkeypatch):
 
 def test_the_same_request_again_is_not_sent_twice():
     run, answers = Bridge(silent_for=1000), []
-    carrier = carry.Carrier([sites.Client("north")], 20.0, lambda: run, lambda *answer: answers.append(answer))
-    carrier.open()
+    carrier = carry.Carrier([sites.Client("north")], 20.0, lambda _: run, lambda *answer: answers.append(answer))
+    carrier.open(1.0)
     for _ in range(5):
         carrier.request(0, b"x")
         carrier.step()
     assert run.pushed == [(100, b"x")]
 
 
+def test_a_request_that_crossed_with_its_answer_waits_a_little(monkeypatch):
+    run, answers = Bridge(), []
+    carrier = carry.Carrier([sites.Client("north")], 20.0, lambda _: run, lambda *answer: answers.append(answer))
+    carrier.open(1.0)
+    for request in b"x", b"x", b"y":
+        carrier.request(0, request)
+        carrier.step()
+    assert run.pushed == [(100, b"x"), (100, b"y")]
+    monkeypatch.setattr(carry, "CROSSING", 0.0)  # and is sent after all
+    carrier.request(0, b"y")
+    carrier.step()
+    assert run.pushed[2:] == [(100, b"y")] and len(answers) == 3
+
+
 def test_who_is_awaited_is_told(monkeypatch, capsys):
     monkeypatch.setattr(carry, "TELLING", 0.0)
     run = Bridge(silent_for=1000)
-    carrier = carry.Carrier([sites.Client("north"), sites.Client("south")], 20.0, lambda: run, print)
-    carrier.open()
+    carrier = carry.Carrier([sites.Client("north"), sites.Client("south")], 20.0, lambda _: run, print)
+    carrier.open(1.0)
     carrier.request(0, b"x")
     carrier.request(1, b"y")
     carrier.step()

@@ -14,6 +14,7 @@ import tempfile
 import time
 
 import pytest
+from conftest import COMMAND
 from parent import Parent
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -143,6 +144,58 @@ def test_no_text_of_an_exception_reaches_the_server(federation, carrier, tmp_pat
     assert parent.end() == 0
     files = [federation.folder / "superlink.log", *federation.folder.glob("state.db*")]
     assert not [file for file in files if b"patient 17" in file.read_bytes()]
+
+
+@pytest.fixture
+def real_nodes(federation):
+    """The command's own nodes, with the demo's records, in place of those that echo."""
+    if subprocess.run([COMMAND, "node", "--help"], capture_output=True, timeout=60).returncode:
+        pytest.skip("this command has no `node`")
+    echoing, federation.node_command = federation.node_command, [COMMAND, "node", "serve", "{toml}"]
+    try:
+        replace_nodes(federation)
+        yield
+    finally:
+        federation.node_command = echoing
+        replace_nodes(federation)
+
+
+def replace_nodes(federation):
+    federation.end([entry for entry in federation.recorded() if entry["name"].startswith("node ")])
+    for name in federation.names:
+        federation.start_node(name)
+        federation.wait(f"node {name}", f"the node {name}", (federation.folder / name / f"{name}.sock").exists)
+
+
+def run_study(study, seconds=300):
+    done = subprocess.run([COMMAND, "run", study, "--json"], capture_output=True, text=True, timeout=seconds,
+                          env={**os.environ, "STARFOLD_FLOWER": str(BIN / "starfold-flower")})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)["outputs"]
+
+
+def test_a_study_over_flower_gives_the_bits_of_a_local_run(federation, real_nodes, tmp_path):
+    (tmp_path / "spread.fold").write_text("input x : [*]\noutput m = mean[*](x)\noutput v = var[*](x)\n")
+    head = 'program = "spread.fold"\n[inputs]\nx = "age"\n'
+    here, away = head, head
+    for name in NAMES:
+        site = federation.folder / name
+        here += f'[[client]]\nname = "{name}"\ndata = "{site}/visits.csv"\n'
+        away += f'[[client]]\nname = "{name}"\nsource = "visits"\npublic_key = "{site}/key.pub"\n'
+    away += f'[federation]\nvia = "flower"\nsuperlink = "{federation.address}"\n' \
+            f'root_certificates = "{federation.folder}/ca.crt"\ntimeout = "2m"\n'
+    (tmp_path / "here.toml").write_text(here)
+    (tmp_path / "away.toml").write_text(away)
+    assert run_study(tmp_path / "away.toml") == run_study(tmp_path / "here.toml")
+
+
+@long
+def test_long_the_demo_over_flower(federation, real_nodes, tmp_path):
+    import demo
+    for name in NAMES:
+        shutil.copy(federation.folder / name / "visits.csv", tmp_path / f"{name}.csv")
+    (tmp_path / "study.toml").write_text(demo.STUDY)
+    assert run_study(federation.folder / "study.toml", 600) == run_study(tmp_path / "study.toml")
 
 
 def restart_supernode(federation, name, seconds=200):
