@@ -5,7 +5,9 @@
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "starfold/base/error.h"
 #include "starfold/base/hash.h"
@@ -72,20 +74,38 @@ std::string format_head(const LedgerHead& head) {
   return fmt::format("{:<{}}\n", text, head_bytes - 1);
 }
 
-HeadFile read_head(const std::string& path) {
-  if (!open_regular(path)) return {};
-  HeadFile file{true, std::nullopt};
-  const std::string text = read_regular(path, 1 << 12);
+namespace {
+
+std::optional<LedgerHead> parse_head(const std::string& text) {
   constexpr std::string_view before = "{\"seq\":";
   constexpr std::string_view between = ",\"hash\":\"";
   LedgerHead head;
-  if (!text.starts_with(before)) return file;
+  if (!text.starts_with(before)) return std::nullopt;
   const char* number = text.data() + before.size();
   const auto [end, error] = std::from_chars(number, text.data() + text.size(), head.seq);
   const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (error != std::errc() || !rest.starts_with(between)) return file;
+  if (error != std::errc() || !rest.starts_with(between)) return std::nullopt;
   head.hash = rest.substr(between.size(), 64);
-  if (format_head(head) == text) file.head = head;
+  if (format_head(head) != text) return std::nullopt;
+  return head;
+}
+
+}  // namespace
+
+HeadFile read_head(const std::string& path) {
+  // A node may be writing it: then it is whole a moment later.
+  constexpr int tries = 3;
+  HeadFile file;
+  for (int i = 0; i < tries && !file.head; ++i) {
+    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    file.exists = static_cast<bool>(open_regular(path));
+    if (!file.exists) return file;
+    try {
+      file.head = parse_head(read_regular(path, head_bytes));
+    } catch (const RunError&) {
+      continue;  // too long to be one
+    }
+  }
   return file;
 }
 

@@ -377,7 +377,7 @@ TEST_F(LedgerTest, AHeadThatIsMissingBehindOrDamaged) {
     write(place_.head, damaged);
     ASSERT_FALSE(verify().ok) << i;
   }
-  write(place_.head, head + "more");
+  write(place_.head, head + std::string(10'000, ' '));
   EXPECT_FALSE(verify().ok);
   open();
   EXPECT_NE(text().find("head of the ledger was damaged"), std::string::npos);
@@ -424,6 +424,41 @@ TEST_F(LedgerTest, AFullDiskLeavesTheFileAsItWas) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_TRUE(verify().ok);
   EXPECT_EQ(verify().lines, 4);
+}
+
+TEST_F(LedgerTest, AProcessKilledAtAnyMomentLosesNothing) {
+  std::int64_t before = 0;
+  for (int round = 0; round < 20; ++round) {
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      try {
+        Ledger ledger = open();
+        for (int i = 0;; ++i) {
+          ledger.append(sent(i));
+          const std::int64_t lines = ledger.lines();
+          if (::write(ready[1], &lines, sizeof lines) < 0) break;  // told: it must be there
+        }
+      } catch (...) {
+      }
+      _exit(1);
+    }
+    close(ready[1]);
+    std::int64_t told = 0;
+    for (int i = 0; i <= round; ++i) ASSERT_GT(::read(ready[0], &told, sizeof told), 0);
+    const Verdict running = verify();
+    EXPECT_TRUE(running.ok) << (running.ok ? "" : running.problems[0]);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    while (::read(ready[0], &told, sizeof told) > 0) continue;
+    close(ready[0]);
+    const Ledger ledger = open();
+    EXPECT_GE(ledger.lines(), told);
+    EXPECT_GT(ledger.lines(), before);
+    before = ledger.lines();
+  }
+  EXPECT_TRUE(verify().ok);
 }
 
 TEST_F(LedgerTest, OneProcessAtATime) {
@@ -549,6 +584,26 @@ TEST_F(RepliesTest, OldRunsMakeRoom) {
   replies.keep(id('f'), 0, std::string(5000, 'f'));  // larger than all room: it is the one in use
   EXPECT_TRUE(Replies(folder, {3, 10'000}).find(id('f'), 0, sha256_hex(std::string(5000, 'f'))));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(RepliesTest, AFullDiskKeepsTheReplyBefore) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    Replies replies(folder_.string());
+    replies.keep(id('a'), 0, "hello");
+    const rlimit limit = {100, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const std::string said = trouble([&] { replies.keep(id('a'), 1, std::string(1000, 'x')); });
+    _exit(said.find("nothing leaves") != std::string::npos &&
+                  replies.find(id('a'), 0, sha256_hex("hello")) == "hello" &&
+                  !replies.find(id('a'), 1, sha256_hex(std::string(1000, 'x')))
+              ? 0
+              : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(RepliesTest, AFileThatIsNoReply) {

@@ -188,6 +188,7 @@ TEST_F(NodeConfigTest, MistakesInTheRest) {
   const std::string right = std::string(places) + visits;
   expect("nam = \"x\"\n" + right, "1", "a node's file has no key nam; did you mean name?");
   expect("name = \"north\"\nname = \"south\"\n", "2", "");
+  expect(right + visits, "8", "");  // two sources of one name
   expect("x = [", "1", "");
   for (const char* key : {"name", "socket", "ledger", "folder"}) {
     std::string without = right;
