@@ -27,6 +27,8 @@ void wait_for_signals() {
   sigaction(SIGINT, &action, nullptr);
   action.sa_handler = on_reload;
   sigaction(SIGHUP, &action, nullptr);
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &action, nullptr);  // a file that may not grow is an error of writing, as a full disk is
 }
 
 }  // namespace
