@@ -4,6 +4,12 @@
 
 namespace starfold {
 
+std::vector<Shape> state_shapes(const Monoid& monoid, const Shape& result) {
+  std::vector<Shape> shapes;
+  for (const Part& part : monoid.parts) shapes.push_back(extents(part, result));
+  return shapes;
+}
+
 MergeState zero(const Monoid& monoid, const Shape& result) {
   MergeState state;
   state.reserve(monoid.parts.size());

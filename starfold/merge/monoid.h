@@ -87,6 +87,9 @@ extern const Monoid sum, prod, min, max, count, any, all, moments, logsumexp, no
 // Every row.
 std::span<const Monoid* const> all_monoids();
 
+// The shapes of a state's tensors, for a fold whose result has this shape.
+std::vector<Shape> state_shapes(const Monoid& monoid, const Shape& result);
+
 // The neutral element: what a client without records sends.
 MergeState zero(const Monoid& monoid, const Shape& result);
 

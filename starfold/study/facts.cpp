@@ -11,6 +11,7 @@
 #include "starfold/data/memory.h"
 #include "starfold/plan/explain.h"
 #include "starfold/study/load.h"
+#include "starfold/study/node_table.h"
 
 namespace starfold {
 namespace {
@@ -58,6 +59,28 @@ void add_data(const Study& study, const ir::Program& program, StudyFacts& facts)
   }
 }
 
+// Adds what a study says of the columns of nodes: they are not asked. Nothing where it takes all columns that they have.
+void add_named_columns(const Study& study, const ir::Program& program, StudyFacts& facts) {
+  std::vector<ColumnInfo> columns;
+  const auto add = [&](const std::string& name) {
+    const bool text = study.categoricals.count(name) != 0;
+    columns.push_back({name, text ? ColumnKind::text : ColumnKind::number, ""});
+  };
+  for (const ir::Input& input : program.inputs) {
+    const auto bound = study.bindings.find(input.name);
+    if (bound == study.bindings.end() && input.type.federated()) add(input.name);
+    if (bound == study.bindings.end()) continue;
+    if (bound->second.rest) return;
+    for (const std::string& name : bound->second.columns) add(name);
+  }
+  const ColumnPlan plan = plan_columns(program, {node_source("a node", std::move(columns))},
+                                       study.bindings, study.categoricals);
+  for (const auto& [input, bound] : plan) facts.columns[input] = column_names(bound);
+  if (plan.empty()) return;
+  Client client{"a node", {}, std::make_shared<TableHead>(plan)};
+  facts.sizes = bind_client(program, client, facts.sizes);
+}
+
 // The numbers in a message; nullopt while a size is unknown.
 std::optional<std::int64_t> numbers_in(const Plan& plan, const Round& round,
                                        const SizeValues& sizes) {
@@ -100,10 +123,17 @@ StudyFacts study_facts(const Study& study, const ir::Program& program) {
   facts.simulation = study.simulation;
   facts.missing = missing_word(study.missing);
   for (const StudyClient& client : study.clients)
-    facts.clients.push_back(
-        {client.name, fs::path(client.data.path).filename().string(), client.data.query});
+    facts.clients.push_back({client.name,
+                             client.source.empty()
+                                 ? fs::path(client.data.path).filename().string()
+                                 : fmt::format("a node, its source {}", client.source),
+                             client.data.query});
   facts.sizes = bind_settings(program, study_settings(study, program));
-  if (!study.clients.empty()) add_data(study, program, facts);
+  if (study.federation.via != Federation::Via::files) {
+    add_named_columns(study, program, facts);
+  } else if (!study.clients.empty()) {
+    add_data(study, program, facts);
+  }
   return facts;
 }
 
