@@ -305,7 +305,7 @@ def carry(flwr):
         place = Place(superlink, certificates)
         carrier = Carrier(clients, timeout, lambda seconds: Bridge(place, flwr, parent.gone.is_set, seconds),
                           lambda client, status, data: frames.write_answer(out, client, status, data))
-        first_run(carrier, parent, min(max(timeout, 30.0), FIRST))
+        first_run(carrier, parent, min(max(timeout, 15.0), FIRST))
         frames.write_blob(out, json.dumps({"ok": True}).encode())
         work(carrier, parent)
         if parent.torn:
