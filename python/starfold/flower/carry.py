@@ -296,16 +296,18 @@ def carry(flwr):
     # Frames have standard output to themselves, whatever a library may print.
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    # Not sys.stdin: Python aborts at its end if a thread is still reading that.
+    asked = os.fdopen(os.dup(0), "rb", buffering=0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes its end
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     place = carrier = None
     try:
-        superlink, certificates, clients, timeout = read_config(sys.stdin.buffer)
-        parent = Parent(sys.stdin.buffer, len(clients))
+        superlink, certificates, clients, timeout = read_config(asked)
+        parent = Parent(asked, len(clients))
         place = Place(superlink, certificates)
         carrier = Carrier(clients, timeout, lambda seconds: Bridge(place, flwr, parent.gone.is_set, seconds),
                           lambda client, status, data: frames.write_answer(out, client, status, data))
-        first_run(carrier, parent, min(max(timeout, 30.0), FIRST))
+        first_run(carrier, parent, min(max(timeout, 15.0), FIRST))
         frames.write_blob(out, json.dumps({"ok": True}).encode())
         work(carrier, parent)
         if parent.torn:

@@ -1,6 +1,6 @@
 """A real Flower deployment on loopback with TLS and node authentication: a SuperLink, three SuperNodes, and three nodes that echo.
 
-One site answers by a resident worker, the others by the shim. The tests named `long` kill parts of it and take many minutes:
+One site answers by the shim, the others by resident workers. The tests named `long` kill parts of it and take many minutes:
 STARFOLD_FLOWER_LONG=1 build/venv/bin/python -m pytest tests/e2e/flower -k long
 """
 import json
@@ -33,11 +33,11 @@ def federation():
     with tempfile.TemporaryDirectory(prefix="sf") as short:
         folder = pathlib.Path(short) / "f"
         node = f"{sys.executable} {HERE / 'fake_node.py'} {{toml}}"
-        subprocess.run([ROOT / "tools/federation", "start", folder, "--resident", "north", "--node", node], check=True, timeout=280,
+        subprocess.run([ROOT / "tools/federation", "start", folder, "--resident", "north,island", "--node", node], check=True, timeout=280,
                        stdout=subprocess.DEVNULL)
         started = Federation.open(folder)
         record = started.recorded()
-        assert {entry["name"] for entry in record} >= {"superlink", "resident north", *(f"supernode {name}" for name in NAMES)}
+        assert {entry["name"] for entry in record} >= {"superlink", "resident north", "resident island", *(f"supernode {name}" for name in NAMES)}
         try:
             yield started
         finally:
@@ -51,7 +51,7 @@ def carrier(federation):
     """Starts a carrier for the three sites; it has said hello."""
     parents = []
 
-    def start(timeout=100, command=(BIN / "starfold-flower", ), environment=None, **config):
+    def start(timeout=200, command=(BIN / "starfold-flower", ), environment=None, **config):
         clients = [{"name": name, "public_key": str(federation.folder / name / "key.pub")} for name in NAMES]
         first = {"superlink": federation.address, "root_certificates": str(federation.folder / "ca.crt"), "clients": clients, **config}
         parents.append(Parent(list(command), {**first, "timeout": timeout}, environment=environment))
@@ -68,19 +68,19 @@ def pid_of(federation, name):
 
 def test_bytes_come_back_as_they_were(federation, carrier):
     parent = carrier()
-    assert parent.hello(100) == {"ok": True}
+    assert parent.hello(150) == {"ok": True}
     requests = {0: os.urandom(200_000), 1: b"", 2: bytes(range(256))}
-    assert parent.round(requests, 100) == {client: (0, data) for client, data in requests.items()}
+    assert parent.round(requests, 220) == {client: (0, data) for client, data in requests.items()}
 
     # A node that does not run, one that says nothing, one whose answer claims to be longer than anything.
     os.kill(pid_of(federation, "node north"), signal.SIGTERM)
-    assert parent.round({0: b"x", 1: b"close", 2: b"long"}, 100) == {
+    assert parent.round({0: b"x", 1: b"close", 2: b"long"}, 220) == {
         0: (1, b"north: its node is not running, or does not let the SuperNode's user in"),
         1: (1, b"south: its node closed the connection without an answer"),
         2: (1, b"island: its message is larger than can be carried"),
     }
     federation.start_node("north")
-    assert parent.round({0: b"x"}, 100) == {0: (0, b"x")}
+    assert parent.round({0: b"x"}, 220) == {0: (0, b"x")}
     assert parent.end() == 0
 
 
@@ -90,7 +90,7 @@ def test_strangers_are_kept_out(federation, carrier, tmp_path):
            "f.make_certificates(p); f.make_key(p, 'stranger')"
     subprocess.run([BIN / "python", "-c", make, ROOT / "tools", tmp_path], check=True, timeout=60)
     deceived = carrier(timeout=1, root_certificates=str(tmp_path / "ca.crt"))
-    mistaken = carrier(timeout=20, clients=[{"name": "north", "public_key": str(tmp_path / "key.pub")}])
+    mistaken = carrier(timeout=8, clients=[{"name": "north", "public_key": str(tmp_path / "key.pub")}])
     from federation import free_ports
     ports = free_ports(2)
     known = federation.folder / "south/key"
@@ -106,7 +106,7 @@ def test_strangers_are_kept_out(federation, carrier, tmp_path):
                                              env={**federation.environment, "FLWR_HOME": str(tmp_path / name)}, start_new_session=True)
     try:
         for name, process in running.items():
-            assert process.wait(100) != 0
+            assert process.wait(200) != 0
             said = (tmp_path / f"{name}.log").read_text()
             assert "SuperNode ID" not in said
             assert ("CERTIFICATE_VERIFY_FAILED" if name == "wrong authority" else "2004") in said
@@ -116,10 +116,10 @@ def test_strangers_are_kept_out(federation, carrier, tmp_path):
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
-    assert mistaken.hello(100) == {"ok": True}
-    assert mistaken.round({0: b"x"}, 60) == {0: (1, b"north: no answer over Flower within 20 s")}
+    assert mistaken.hello(150) == {"ok": True}
+    assert mistaken.round({0: b"x"}, 60) == {0: (1, b"north: no answer over Flower within 8 s")}
     assert mistaken.end() == 0
-    refused = deceived.hello(100)
+    refused = deceived.hello(150)
     assert not refused["ok"] and refused["error"].startswith("Flower did not start a run: ")
 
 
@@ -134,13 +134,9 @@ def test_no_text_of_an_exception_reaches_the_server(federation, carrier, tmp_pat
     own = "import sys; sys.path.insert(0, sys.argv.pop(1)); import starfold.flower.bridge as b; assert sys.path[0] in str(b.APP); " \
           "from starfold.flower.main import main; sys.exit(main())"
     parent = carrier(command=(BIN / "python", "-c", own, str(tmp_path)))
-    assert parent.hello(100) == {"ok": True}
-    assert parent.round({1: b"x", 2: b"y"}, 100) == {
-        1: (1, b"south: the shim at its SuperNode failed"),
-        2: (1, b"island: the shim at its SuperNode failed"),
-    }
+    assert parent.hello(150) == {"ok": True}
     # North's resident worker does not run the bundle at all.
-    assert parent.round({0: b"z"}, 100) == {0: (0, b"z")}
+    assert parent.round({0: b"x", 1: b"y"}, 220) == {0: (0, b"x"), 1: (1, b"south: the shim at its SuperNode failed")}
     assert parent.end() == 0
     files = [federation.folder / "superlink.log", *federation.folder.glob("state.db*")]
     assert not [file for file in files if b"patient 17" in file.read_bytes()]
@@ -220,7 +216,7 @@ def forget_log(federation, name):
 def test_long_supernode_killed(federation, carrier, name):
     """In the middle of a request, which is answered in the end: at a site with the shim, and at one with a resident worker."""
     parent = carrier(timeout=500)
-    assert parent.hello(100)["ok"]
+    assert parent.hello(150)["ok"]
     client = NAMES.index(name)
     parent.ask(client, b"slow 15")
     time.sleep(12)
@@ -235,7 +231,7 @@ def test_long_supernode_killed(federation, carrier, name):
 @long
 def test_long_resident_killed(federation, carrier):
     parent = carrier(timeout=500)
-    assert parent.hello(100)["ok"]
+    assert parent.hello(150)["ok"]
     parent.ask(0, b"slow 15")
     time.sleep(10)
     os.kill(pid_of(federation, "resident north"), signal.SIGKILL)
@@ -248,7 +244,7 @@ def test_long_resident_killed(federation, carrier):
 def test_long_request_of_more_than_a_lease(federation, carrier):
     """A task that works longer than Flower waits for a sign of life."""
     parent = carrier(timeout=500)
-    assert parent.hello(100)["ok"]
+    assert parent.hello(150)["ok"]
     assert parent.round({0: b"slow 100", 1: b"slow 100"}, 400) == {0: (0, b"slow 100"), 1: (0, b"slow 100")}
     assert parent.end() == 0
 
@@ -257,7 +253,7 @@ def test_long_request_of_more_than_a_lease(federation, carrier):
 def test_long_superlink_killed(federation, carrier):
     """With its database it comes back, but the run does not: the carrier starts another."""
     parent = carrier(timeout=500)
-    assert parent.hello(100)["ok"]
+    assert parent.hello(150)["ok"]
     assert parent.round({0: b"a", 1: b"b", 2: b"c"}, 200) == {0: (0, b"a"), 1: (0, b"b"), 2: (0, b"c")}
     for client in range(3):
         parent.ask(client, b"slow 5")
@@ -275,12 +271,12 @@ def test_long_superlink_killed(federation, carrier):
 def test_long_carrier_killed(federation, carrier):
     """The run ends by itself, and a new carrier does the work."""
     parent = carrier()
-    assert parent.hello(100)["ok"]
+    assert parent.hello(150)["ok"]
     parent.ask(1, b"slow 5")
     time.sleep(2)
     parent.kill()
     again = carrier()
-    assert again.hello(100)["ok"]
+    assert again.hello(150)["ok"]
     assert again.round({1: b"slow 5"}, 200) == {1: (0, b"slow 5")}
     assert again.end() == 0
     deadline = time.monotonic() + 120
