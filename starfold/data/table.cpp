@@ -315,9 +315,7 @@ class RenamedTable : public Table {
 
 std::string table_file(const std::string& path) { return split_table(path).first; }
 
-bool is_table_path(const std::string& path) {
-  return kind_of(table_file(path)) != FileKind::none;
-}
+bool is_table_path(const std::string& path) { return kind_of(table_file(path)) != FileKind::none; }
 
 struct Tables::Shared {
   Database database;

@@ -69,7 +69,7 @@ void remove_file(const std::string& path) {
 
 }  // namespace
 
-Approvals::Approvals(std::string folder)
+Approvals::Approvals(const std::string& folder)
     : pending_(folder + "/pending"), decided_(folder + "/approvals") {}
 
 bool Approvals::ask(const PendingStudy& study) const {

@@ -28,7 +28,7 @@ struct OwnersDecision {
 class Approvals {
  public:
   // Of the node's folder, as prepare_folder makes it.
-  explicit Approvals(std::string folder);
+  explicit Approvals(const std::string& folder);
 
   // Puts a study before the owner, unless it is there already. False when too many wait: then it must come again. RunError when it
   // cannot be written.

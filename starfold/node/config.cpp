@@ -377,7 +377,7 @@ class Reader : TomlReader {
 
   fs::path real(const std::string& path) const {
     std::error_code ignored;
-    const fs::path absolute = fs::absolute(path, ignored).lexically_normal();
+    fs::path absolute = fs::absolute(path, ignored).lexically_normal();
     if (!files_) return absolute;
     const fs::path found = fs::weakly_canonical(absolute, ignored);
     return found.empty() ? absolute : found;
