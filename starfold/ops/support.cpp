@@ -97,6 +97,9 @@ Rests comoments(Builder& build, const ir::Node& fold, State state) {
     rests.push_back({{over_records(build, rows), true}});
     deviations.push_back(build.sub(rows, state[1 + i]));
   }
+  // The scales are those of the squared deviations.
+  for (const NodeId deviation : deviations)
+    rests.push_back({{over_records(build, build.call("square", {deviation}))}});
   const NodeId left = build.call("permute", {deviations.front()}, {1, 0});
   rests.push_back({{build.call("@", {left, deviations.back()})}});
   return rests;
