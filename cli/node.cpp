@@ -192,8 +192,9 @@ void add_node(CommandLine& line) {
                       [](const Arguments& given) { return node_serve(given.file); });
   file(serve);
 
-  Command trial = add("try", "the owner's dry run of a study: what would leave, what is refused and why",
-                      [](const Arguments& given) { return node_try(given.file, given.study); });
+  Command trial =
+      add("try", "the owner's dry run of a study: what would leave, what is refused and why",
+          [](const Arguments& given) { return node_try(given.file, given.study); });
   file(trial);
   trial.required("STUDY", arguments->study, "the study");
 

@@ -28,7 +28,8 @@ void wait_for_signals() {
   action.sa_handler = on_reload;
   sigaction(SIGHUP, &action, nullptr);
   action.sa_handler = SIG_IGN;
-  sigaction(SIGXFSZ, &action, nullptr);  // a file that may not grow is an error of writing, as a full disk is
+  sigaction(SIGXFSZ, &action,
+            nullptr);  // a file that may not grow is an error of writing, as a full disk is
 }
 
 }  // namespace
@@ -37,7 +38,8 @@ int node_serve(const std::string& file) {
   try {
     wait_for_signals();
     NodeConfig config = read_node_config(file);
-    for (const std::string& warning : config.warnings) complain(fmt::format("warning: {}\n", warning));
+    for (const std::string& warning : config.warnings)
+      complain(fmt::format("warning: {}\n", warning));
     Desk desk(std::move(config));
     ServerSignals signals;
     signals.stop = &stop_requested;

@@ -60,8 +60,7 @@ Bytes Coordinator::request(std::size_t client) const {
 
 template <typename Fault>
 void Coordinator::reject(std::size_t client, const std::string& reason) const {
-  throw Fault(
-      fmt::format("the answer of client {} cannot be used: {}", clients_[client], reason));
+  throw Fault(fmt::format("the answer of client {} cannot be used: {}", clients_[client], reason));
 }
 
 std::int64_t Coordinator::absorb(std::size_t client, std::string_view answer) {

@@ -62,9 +62,9 @@ struct RunReport {
   SizeValues sizes;                      // what the data and the settings made of the sizes
   std::vector<std::int64_t> round_runs;  // by round of the plan: how often it ran
   std::map<std::string, std::vector<std::string>>
-      columns;                 // names by input, where the caller knows them
-  bool client_details = true;  // whether a page may say how many records each client has
-  std::string run;             // the identity of a run over nodes; empty in one process
+      columns;                        // names by input, where the caller knows them
+  bool client_details = true;         // whether a page may say how many records each client has
+  std::string run;                    // the identity of a run over nodes; empty in one process
   std::vector<Departure> departures;  // clients that the run went on without
 };
 

@@ -82,7 +82,7 @@ class Node {
   SizeValues sizes_;
   std::vector<const Round*> rounds_;
   RoundOrder order_;
-  std::uint64_t sequence_ = 0;  // of the next request
+  std::uint64_t sequence_ = 0;         // of the next request
   std::optional<EncodeMessage> last_;  // that was answered: it may be asked again
   std::optional<std::uint32_t> last_round_;
   bool any_round_ = false;  // may come next

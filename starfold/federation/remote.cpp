@@ -17,7 +17,8 @@ double since(Clock::time_point start) {
 
 constexpr double first_pause = 0.05;  // before a client that cannot be reached is asked again
 constexpr double longest_pause = 2;
-constexpr double lost_after = 10;  // an answer that takes longer may be lost: the question is repeated
+constexpr double lost_after =
+    10;  // an answer that takes longer may be lost: the question is repeated
 
 // One client's part in the question in progress.
 struct Asked {
@@ -118,8 +119,8 @@ class Questions {
                             const std::vector<std::size_t>& clients, double timeout) {
   std::vector<std::string> away;
   for (const std::size_t client : clients) away.push_back(names[client]);
-  throw ClientsAway(fmt::format("{} {} did not answer{}",
-                                away.size() == 1 ? "client" : "clients", fmt::join(away, ", "),
+  throw ClientsAway(fmt::format("{} {} did not answer{}", away.size() == 1 ? "client" : "clients",
+                                fmt::join(away, ", "),
                                 timeout > 0 ? fmt::format(" within {:g} s", timeout) : ""));
 }
 

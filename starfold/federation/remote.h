@@ -30,7 +30,8 @@ struct RemoteOptions {
   double timeout = 60;  // seconds without an answer of a client that is asked again and again
   std::function<void(const Bytes&)> checkpoint;  // gets Coordinator::save before every request
   std::function<void(const Progress&)> watch;    // after each round
-  std::function<void(const std::vector<std::string>&)> awaited;  // who has not answered yet, now and then
+  std::function<void(const std::vector<std::string>&)>
+      awaited;  // who has not answered yet, now and then
   const std::atomic<bool>* stop = nullptr;
 };
 

@@ -129,14 +129,11 @@ Answer Desk::answer(std::string_view bytes, const std::string& peer) {
 Bytes Desk::dispatch(Request& request, Message message) {
   if (std::holds_alternative<DescribeMessage>(message)) return describe();
   if (const auto* asked = std::get_if<StartMessage>(&message)) return start(request, *asked);
-  if (auto* asked = std::get_if<EncodeMessage>(&message))
-    return encode(request, std::move(*asked));
+  if (auto* asked = std::get_if<EncodeMessage>(&message)) return encode(request, std::move(*asked));
   refuse_request(Refusal::not_a_request, "this message is not for a client");
 }
 
-Bytes Desk::describe() const {
-  return encode_message(DescriptionMessage{describe_node(config_)});
-}
+Bytes Desk::describe() const { return encode_message(DescriptionMessage{describe_node(config_)}); }
 
 // --- starting a run -------------------------------------------------------------------------------
 
@@ -163,8 +160,7 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   if (message.program.text.size() > longest_program)
     refuse_request(Refusal::program_errors, "the program is too long");
   session->program = cache_.get(message.program, message.optimize);
-  if (!session->program->plan)
-    refuse_request(Refusal::program_errors, "the program has errors");
+  if (!session->program->plan) refuse_request(Refusal::program_errors, "the program has errors");
   session->plan = request.plan = session->program->hash;
   session->agreement = request.agreement = agreement(session->plan, message.bindings);
   // A run is one program with one set of bindings, also when it is started again.
@@ -200,8 +196,9 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   session->support = std::make_unique<Support>(session->program->plan, session->node->sizes(),
                                                session->node->engine());
   session->node->release_arrays();
-  if (last) session->node->go_on(static_cast<std::uint64_t>(last->sequence) + 1,
-                                 static_cast<std::uint32_t>(*last->round));
+  if (last)
+    session->node->go_on(static_cast<std::uint64_t>(last->sequence) + 1,
+                         static_cast<std::uint32_t>(*last->round));
   session->hello = encode_message(hello);
   return session;
 }
@@ -230,9 +227,9 @@ void Desk::load(Session& session, const Bindings& bindings) const {
     refuse_request(Refusal::data_misfit, error.what());
   }
   try {
-    Client client = load_client(program, *source, plan, {bindings.missing, options_.threads},
-                                tables.room())
-                        .client;
+    Client client =
+        load_client(program, *source, plan, {bindings.missing, options_.threads}, tables.room())
+            .client;
     EngineOptions engine;
     engine.threads = options_.threads;
     session.node = std::make_unique<Node>(std::move(client), cache_, engine);

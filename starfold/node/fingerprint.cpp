@@ -42,8 +42,7 @@ std::string path_hash(const std::string& path) {
   if (!fs::is_directory(path)) return file_hash(path);
   std::map<std::string, std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
-    if (entry.is_regular_file())
-      files[entry.path().filename().string()] = file_hash(entry.path());
+    if (entry.is_regular_file()) files[entry.path().filename().string()] = file_hash(entry.path());
   }
   std::string all;
   for (const auto& [name, hash] : files) all += hash + " " + name + "\n";

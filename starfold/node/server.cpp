@@ -32,8 +32,8 @@ constexpr auto longest_silence = std::chrono::seconds(60);  // in the middle of 
 constexpr int poll_milliseconds = 200;                      // how soon signals are seen
 
 [[noreturn]] void fail(const std::string& path, const char* what) {
-  throw RunError(fmt::format("the socket {} cannot be {}: {}", printable(path), what,
-                             std::strerror(errno)));
+  throw RunError(
+      fmt::format("the socket {} cannot be {}: {}", printable(path), what, std::strerror(errno)));
 }
 
 sockaddr_un address_of(const std::string& path) {
@@ -160,8 +160,8 @@ class Server {
       } else if (connection.not_before <= now) {
         events = POLLOUT;
       } else {
-        const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(
-            connection.not_before - now);
+        const auto wait =
+            std::chrono::duration_cast<std::chrono::milliseconds>(connection.not_before - now);
         patience = std::min(patience, static_cast<int>(wait.count()) + 1);
       }
       watched.push_back({connection.socket.number(), events, 0});
@@ -242,9 +242,8 @@ class Server {
   // Sends as much as the other side takes.
   static bool flush(Connection& connection) {
     while (connection.waits_to_send()) {
-      const ssize_t sent =
-          send(connection.socket.number(), connection.out.data() + connection.sent,
-               connection.out.size() - connection.sent, MSG_NOSIGNAL);
+      const ssize_t sent = send(connection.socket.number(), connection.out.data() + connection.sent,
+                                connection.out.size() - connection.sent, MSG_NOSIGNAL);
       if (sent < 0) return errno == EAGAIN || errno == EINTR;
       connection.sent += static_cast<std::size_t>(sent);
     }

@@ -11,8 +11,8 @@ namespace starfold {
 
 struct ServerSignals {
   const std::atomic<bool>* stop = nullptr;  // ends after the request in progress
-  std::atomic<bool>* reload = nullptr;      // reads the node's file again; set back when it has been
-  std::function<void()> listening;          // called once, when requests can come
+  std::atomic<bool>* reload = nullptr;  // reads the node's file again; set back when it has been
+  std::function<void()> listening;      // called once, when requests can come
   std::function<void(const std::string&)> say;  // what the owner should see: one sentence each
 };
 

@@ -316,9 +316,9 @@ std::vector<Op> aggregation_ops() {
   namespace m = monoids;
   return {
       linear(resting_on(support::sum,
-                 with_kernel(aggregation("sum", sum_range, fold_sum, &m::sum, derivative::sum,
-                                         "the sum; 0 for no elements"),
-                             Kernel::join, "+"))),
+                        with_kernel(aggregation("sum", sum_range, fold_sum, &m::sum,
+                                                derivative::sum, "the sum; 0 for no elements"),
+                                    Kernel::join, "+"))),
       resting_on(support::product,
                  with_kernel(aggregation("prod", prod_range, fold_prod, &m::prod, derivative::prod,
                                          "the product; 1 for no elements"),
@@ -333,10 +333,12 @@ std::vector<Op> aggregation_ops() {
           with_kernel(aggregation("max", element_range, fold_max, &m::max, derivative::extreme,
                                   "the largest element; -inf for none; nan if any is nan"),
                       Kernel::join, "max")),
-      counts(with_lowering(with_kernel(aggregation("count", count_range, fold_count, &m::count, nullptr,
-                                            "the number of elements"),
-                                Kernel::count),
-                    count_from_records)),
+      counts(resting_on(
+          support::count,
+          with_lowering(with_kernel(aggregation("count", count_range, fold_count, &m::count,
+                                                nullptr, "the number of elements"),
+                                    Kernel::count),
+                        count_from_records))),
       linear(with_lowering(
           with_kernel(aggregation("mean", mean_range, fold_mean, &m::sum, derivative::mean,
                                   "the arithmetic mean; nan for no elements"),

@@ -81,6 +81,10 @@ Rests records(Builder& build, const ir::Node& fold, State /*state*/) {
   return {{{each(build, fold.args[0])}}};
 }
 
+Rests count(Builder& build, const ir::Node& fold, State /*state*/) {
+  return {{{total(build, fold, build.call("ones_like", {fold.args[0]}))}}};
+}
+
 // What a condition leaves out shows in the means already.
 Rests moments(Builder& build, const ir::Node& fold, State state) {
   const NodeId deviations = build.sub(fold.args[0], spread(build, fold, state[1]));

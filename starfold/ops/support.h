@@ -16,6 +16,8 @@ Rests sum(ir::Builder& build, const ir::Node& fold, State state);
 Rests matmul(ir::Builder& build, const ir::Node& fold, State state);
 // Every record counts as one.
 Rests records(ir::Builder& build, const ir::Node& fold, State state);
+// Every element counts as one.
+Rests count(ir::Builder& build, const ir::Node& fold, State state);
 // Count, terms, and squared deviations from the own mean.
 Rests moments(ir::Builder& build, const ir::Node& fold, State state);
 // The same for one value or two: products of deviations.

@@ -47,7 +47,8 @@ std::string departed_note(const RunReport& report) {
   std::string text;
   for (const Departure& departure : report.departures)
     text += fmt::format(
-        "<p class=\"note departed\">{} did not answer and took part in the first {} only: the results "
+        "<p class=\"note departed\">{} did not answer and took part in the first {} only: the "
+        "results "
         "are those of the others from then on.</p>\n",
         escape(report.clients[departure.client].name), plural(departure.rounds, "round", "rounds"));
   return text;
@@ -83,9 +84,8 @@ std::string lead(const RunReport& report, const Plan& plan) {
                       report.packed > 0 ? "Summaries were merged" : "They sent summaries",
                       plural(report.rounds, "round", "rounds"), shows_in_short(plan));
   return text + departed_note(report) +
-         (report.packed > 0
-                     ? fmt::format("<p class=\"note packed\">{}</p>\n", packed_note(report))
-                     : "");
+         (report.packed > 0 ? fmt::format("<p class=\"note packed\">{}</p>\n", packed_note(report))
+                            : "");
 }
 
 // Clients whose messages hold at least as many numbers as they have records.

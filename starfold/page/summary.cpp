@@ -180,9 +180,8 @@ std::string clients_text(const RunReport& report) {
   for (std::size_t i = 0; i < rows; ++i) {
     const ClientReport& client = report.clients[i];
     names.fields.push_back(printable(client.name));
-    columns[0].fields.push_back(client.records == unknown_records
-                                    ? "not told"
-                                    : std::to_string(client.records));
+    columns[0].fields.push_back(client.records == unknown_records ? "not told"
+                                                                  : std::to_string(client.records));
     columns[1].fields.push_back(std::to_string(client.bytes_sent));
     columns[2].fields.push_back(std::to_string(client.bytes_received));
     dropped.fields.push_back(std::to_string(client.dropped));

@@ -28,7 +28,8 @@ class Walk {
  private:
   void enter(int round, const Places& from) {
     if (from.at_start) order_.first.insert(round);
-    for (const int before : from.behind) order_.after[static_cast<std::size_t>(before)].insert(round);
+    for (const int before : from.behind)
+      order_.after[static_cast<std::size_t>(before)].insert(round);
   }
   // A loop may be left before its first iteration or after any.
   Places around(const Block& body, Places from) {

@@ -23,7 +23,8 @@ constexpr std::size_t longest = std::size_t{1} << 32;
 Checkpoint::Checkpoint(std::string folder) : folder_(std::move(folder)) {
   make_private_folder(folder_);
   lock_ = Descriptor(open((folder_ + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock_) throw RunError(fmt::format("{} cannot be written: {}", printable(folder_), system_reason()));
+  if (!lock_)
+    throw RunError(fmt::format("{} cannot be written: {}", printable(folder_), system_reason()));
   if (flock(lock_.number(), LOCK_EX | LOCK_NB) != 0)
     throw RunError(fmt::format("another run keeps its checkpoint in {}", printable(folder_)));
 }

@@ -106,8 +106,8 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   Checkpoint checkpoint(checkpoint_folder(study));
   const std::optional<Bytes> saved = checkpoint.read();
   if (control.resume && !saved)
-    throw RunError(fmt::format("there is no unfinished run in {}",
-                               printable(checkpoint_folder(study))));
+    throw RunError(
+        fmt::format("there is no unfinished run in {}", printable(checkpoint_folder(study))));
   if (!control.resume && saved) checkpoint.put_aside();
   RemoteOptions options;
   options.on_dropout = study.federation.on_dropout;
@@ -130,8 +130,9 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   identity.bindings = binding_text({columns, study.missing});
 
   Coordinator coordinator =
-      control.resume ? Coordinator::resume(program, settings, names, *saved, true, control.stop, identity)
-            : Coordinator(program, settings, names, true, control.stop, identity);
+      control.resume
+          ? Coordinator::resume(program, settings, names, *saved, true, control.stop, identity)
+          : Coordinator(program, settings, names, true, control.stop, identity);
   RunReport report;
   try {
     report = run_remote(std::move(coordinator), *program, names, *carrier, options);

@@ -93,8 +93,8 @@ class Child {
 
 class ProcessCarrier : public Carrier {
  public:
-  ProcessCarrier(const std::vector<std::string>& command, const std::string& setup,
-                 double patience, const std::atomic<bool>* stop)
+  ProcessCarrier(const std::vector<std::string>& command, const std::string& setup, double patience,
+                 const std::atomic<bool>* stop)
       : child_(command) {
     out_ = frame_head(setup.size()) + setup;
     const Clock::time_point start = Clock::now();

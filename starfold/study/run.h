@@ -27,7 +27,7 @@ struct RunControl {
   std::function<void(const Progress&)> watch = nullptr;  // called after each round
   // Over nodes: who has not answered yet, now and then.
   std::function<void(const std::vector<std::string>&)> awaited = nullptr;
-  bool resume = false;  // over nodes: go on with the unfinished run
+  bool resume = false;                      // over nodes: go on with the unfinished run
   const std::atomic<bool>* stop = nullptr;  // set to end the run after the current round
 };
 

@@ -61,8 +61,8 @@ class Line {
     if (path_.size() >= sizeof address.sun_path) return false;
     std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
     Descriptor fresh(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fresh || connect(fresh.number(), reinterpret_cast<const sockaddr*>(&address),
-                          sizeof address) != 0)
+    if (!fresh ||
+        connect(fresh.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
       return false;
     socket_ = std::move(fresh);
     in_ = FrameReader();

@@ -24,7 +24,8 @@ class Reader : TomlReader {
 
   Study read(const toml::table& root) {
     study_.file = file();
-    only(root, "", {"program", "inputs", "sizes", "client", "categorical", "options", "federation"});
+    only(root, "",
+         {"program", "inputs", "sizes", "client", "categorical", "options", "federation"});
     const toml::node* program = root.get("program");
     if (program == nullptr)
       fail(root, "program is missing: a path, or the name of a library program");
@@ -201,8 +202,7 @@ class Reader : TomlReader {
   }
 
   StudyClient read_client(const toml::table& section) const {
-    only(section, "client",
-         {"name", "data", "query", "columns", "node", "source", "public_key"});
+    only(section, "client", {"name", "data", "query", "columns", "node", "source", "public_key"});
     StudyClient client;
     client.data.folder = folder().empty() ? "." : folder().string();
     const toml::node* name = section.get("name");
@@ -222,10 +222,10 @@ class Reader : TomlReader {
     const bool here = !client.data.path.empty() || !client.data.query.empty();
     const bool away = !client.node.empty() || !client.source.empty() || !client.public_key.empty();
     if (here == away) {
-      fail(section, fmt::format("client {} needs data (a file) or a query{}",
-                                printable(client.name),
-                                here ? ", or it is a node with a source, but not both"
-                                     : ", or the source of a node"));
+      fail(section,
+           fmt::format("client {} needs data (a file) or a query{}", printable(client.name),
+                       here ? ", or it is a node with a source, but not both"
+                            : ", or the source of a node"));
     }
     if (away && client.source.empty())
       fail(section, fmt::format("client {} needs the source of its node: the name of a table there",
@@ -243,8 +243,8 @@ class Reader : TomlReader {
 
   void read_federation(const toml::table& root) {
     const auto away = [](const StudyClient& client) { return !client.source.empty(); };
-    const std::size_t nodes = static_cast<std::size_t>(
-        std::count_if(study_.clients.begin(), study_.clients.end(), away));
+    const std::size_t nodes =
+        static_cast<std::size_t>(std::count_if(study_.clients.begin(), study_.clients.end(), away));
     Federation& federation = study_.federation;
     if (nodes > 0) federation.via = Federation::Via::sockets;
     if (nodes > 0 && nodes < study_.clients.size())
@@ -256,8 +256,8 @@ class Reader : TomlReader {
     }
     for (const StudyClient& client : study_.clients) {
       if (federation.via == Federation::Via::sockets && client.node.empty())
-        fail(*root.get("client"), fmt::format("client {} needs node: the path of its socket",
-                                              printable(client.name)));
+        fail(*root.get("client"),
+             fmt::format("client {} needs node: the path of its socket", printable(client.name)));
     }
     if (federation.via == Federation::Via::flower && federation.superlink.empty())
       fail(*section, "federation.superlink is missing: the address of the SuperLink");

@@ -16,8 +16,8 @@ namespace starfold {
 struct StudyClient {
   std::string name;
   TableLocation data;
-  std::string node = {};        // the path of its socket; empty over Flower, where the name is enough
-  std::string source = {};      // which of its tables
+  std::string node = {};    // the path of its socket; empty over Flower, where the name is enough
+  std::string source = {};  // which of its tables
   std::string public_key = {};  // over Flower: the file with its key; empty: found by name
 };
 

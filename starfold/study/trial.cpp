@@ -24,8 +24,8 @@ std::string source_for(const NodeConfig& config, const Study& study) {
     if (config.find(client.source) != nullptr) return client.source;
   }
   if (config.sources.size() == 1) return config.sources.front().name;
-  throw StudyError(fmt::format("{} names no source of node {}", printable(study.file),
-                               printable(config.name)));
+  throw StudyError(
+      fmt::format("{} names no source of node {}", printable(study.file), printable(config.name)));
 }
 
 }  // namespace
@@ -45,13 +45,12 @@ Trial try_study(const NodeConfig& config, const Study& study,
   const NodeDescription described = parse_description(describe_node(config));
   const auto columns = described.sources.find(trial.source);
   if (columns == described.sources.end())
-    throw StudyError(fmt::format("node {} has no source {}", printable(config.name),
-                                 printable(trial.source)));
-  identity.bindings =
-      binding_text({plan_columns(program->compilation.program,
-                                 {node_source(config.name, columns->second)}, study.bindings,
-                                 study.categoricals),
-                    study.missing});
+    throw StudyError(
+        fmt::format("node {} has no source {}", printable(config.name), printable(trial.source)));
+  identity.bindings = binding_text(
+      {plan_columns(program->compilation.program, {node_source(config.name, columns->second)},
+                    study.bindings, study.categoricals),
+       study.missing});
   Coordinator coordinator(program, settings, {config.name}, true, stop, identity);
   while (!coordinator.done()) {
     const Answer answer = desk.answer(coordinator.request(0), "the owner");
@@ -72,8 +71,7 @@ std::string trial_text(const NodeConfig& config, const Trial& trial) {
                         trial.rounds == 1 ? "round would be" : "rounds would be", trial.numbers);
   if (!trial.refused) return text + "  The policy lets this study run to its end.\n";
   const Decision& no = *trial.refused;
-  if (no.rule.empty())
-    return text + fmt::format("  The study cannot run here: {}\n", no.detail);
+  if (no.rule.empty()) return text + fmt::format("  The study cannot run here: {}\n", no.detail);
   text += fmt::format("  Refused by the rule {}: {}\n", no.rule, no.detail);
   if (no.reason == Refusal::policy)
     text += fmt::format("  The server would be told only: {}\n", sentence(no.reason));

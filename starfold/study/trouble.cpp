@@ -16,11 +16,15 @@ Trouble current_trouble() {
     return {Trouble::Kind::usage, error.what(), {}};
   } catch (const ClientRefused& refused) {
     const std::string rule(rule_of(refused.reason()));
-    return {rule.empty() ? Trouble::Kind::failed : Trouble::Kind::refused, refused.what(), {},
-            refused.client(), rule};
+    return {rule.empty() ? Trouble::Kind::failed : Trouble::Kind::refused,
+            refused.what(),
+            {},
+            refused.client(),
+            rule};
   } catch (const ClientsAway& away) {
     return {Trouble::Kind::failed,
-            std::string(away.what()) + "; the run can be gone on with: add --resume", {}};
+            std::string(away.what()) + "; the run can be gone on with: add --resume",
+            {}};
   } catch (const RunError& error) {
     return {Trouble::Kind::failed, error.what(), error.where()};
   } catch (const std::bad_alloc&) {

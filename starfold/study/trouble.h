@@ -11,9 +11,9 @@ namespace starfold {
 struct Trouble {
   enum class Kind {
     refused,  // a client's policy says no
-    usage,   // a study, an option or the name of a file is wrong
-    failed,  // data, numerics, federation, or the machine
-    bug,     // Starfold itself is wrong
+    usage,    // a study, an option or the name of a file is wrong
+    failed,   // data, numerics, federation, or the machine
+    bug,      // Starfold itself is wrong
   };
   Kind kind = Kind::failed;
   std::string message;

@@ -30,10 +30,12 @@ RunIdentity identity_of(const Case& c) {
 // Nodes behind a network in which everything goes wrong now and then.
 class FaultyCarrier : public Carrier {
  public:
-  FaultyCarrier(const Case& c, ProgramCache& cache) : case_(c), cache_(cache), random_(c.choices()) {
+  FaultyCarrier(const Case& c, ProgramCache& cache)
+      : case_(c), cache_(cache), random_(c.choices()) {
     for (const Client& client : c.federation.clients) {
       nodes_.push_back(std::make_unique<Node>(client, cache));
       next_.push_back({0, std::nullopt});
+      kept_.emplace_back();
     }
   }
 
@@ -44,7 +46,7 @@ class FaultyCarrier : public Carrier {
     }
     if (chance(8)) forget(client);
     Bytes answer = nodes_[client]->handle(request);
-    note(client, request);
+    note(client, request, answer);
     if (chance(8)) answer[answer.size() / 2] ^= 1;  // changed on its way
     if (chance(8)) answer.resize(answer.size() / 2);
     if (!old_.empty() && chance(6)) arriving_.push_back({client, old_});
@@ -68,17 +70,20 @@ class FaultyCarrier : public Carrier {
  private:
   bool chance(int one_in) { return random_.below(one_in) == 0; }
 
-  // A node that is started anew has its records and what its ledger says.
+  // A node that is started anew has its records, what its ledger says, and its last reply.
   void forget(std::size_t client) {
     nodes_[client] = std::make_unique<Node>(case_.federation.clients[client], cache_);
   }
-  void note(std::size_t client, const Bytes& request) {
+  void note(std::size_t client, const Bytes& request, Bytes& answer) {
+    if (request == kept_[client].first) answer = kept_[client].second;
     const Message message = decode_message(request);
     if (std::holds_alternative<StartMessage>(message) && next_[client].first > 0)
       nodes_[client]->go_on(next_[client].first, next_[client].second);
     if (const auto* encode = std::get_if<EncodeMessage>(&message);
-        encode != nullptr && !nodes_[client]->trouble())
+        encode != nullptr && !nodes_[client]->trouble()) {
       next_[client] = {encode->sequence + 1, encode->round};
+      kept_[client] = {request, answer};
+    }
   }
 
   const Case& case_;
@@ -86,6 +91,7 @@ class FaultyCarrier : public Carrier {
   Random random_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::pair<std::uint64_t, std::optional<std::uint32_t>>> next_;
+  std::vector<std::pair<Bytes, Bytes>> kept_;  // the last request that was answered, and the answer
   std::deque<Delivery> arriving_;
   Bytes old_;
 };
@@ -155,7 +161,8 @@ Verdict damaged_checkpoints(const Case& c) {
     const Bytes saved = coordinator.save();
     Random random = c.choices();
     for (int trial = 0; trial < 20; ++trial) {
-      Bytes damaged = saved.substr(0, static_cast<std::size_t>(random.below(static_cast<int>(saved.size()))));
+      Bytes damaged =
+          saved.substr(0, static_cast<std::size_t>(random.below(static_cast<int>(saved.size()))));
       try {
         Coordinator::resume(program.program, c.federation.settings, names, damaged, true, nullptr,
                             identity_of(c));

@@ -134,9 +134,8 @@ TEST(Remote, GoesOnWithoutAClient) {
   options.on_dropout = RemoteOptions::Dropout::go_on;
   RunIdentity identity;
   identity.run = std::string(32, '1');
-  const RunReport report =
-      run_remote(Coordinator(s.program, {}, s.names, true, nullptr, identity), *s.program, s.names,
-                 carrier, options);
+  const RunReport report = run_remote(Coordinator(s.program, {}, s.names, true, nullptr, identity),
+                                      *s.program, s.names, carrier, options);
   ASSERT_EQ(report.departures.size(), 1U);
   EXPECT_EQ(report.departures[0].client, 1U);
   EXPECT_EQ(report.departures[0].rounds, 2);
@@ -195,11 +194,14 @@ TEST(Bindings, AreReadAsTheyAreWritten) {
   const std::string text = binding_text(bindings);
   EXPECT_EQ(binding_text(parse_bindings(text)), text);
   EXPECT_EQ(parse_bindings(text).columns.at("x")[1].categorical->levels, sex->levels);
-  for (const std::string& bad :
-       {std::string(), std::string("{}"), text + " ", text.substr(1), std::string("[]"),
-        std::string(R"({"inputs":{},"missing":"wat"})") + "\n",
-        std::string(R"({"extra":1,"inputs":{},"missing":"drop"})") + "\n",
-        std::string(R"({"inputs":{"x":[{"codes":false,"column":"c","levels":["a"],"reference":9}]},"missing":"drop"})") + "\n"})
+  for (
+      const std::string& bad :
+      {std::string(), std::string("{}"), text + " ", text.substr(1), std::string("[]"),
+       std::string(R"({"inputs":{},"missing":"wat"})") + "\n",
+       std::string(R"({"extra":1,"inputs":{},"missing":"drop"})") + "\n",
+       std::string(
+           R"({"inputs":{"x":[{"codes":false,"column":"c","levels":["a"],"reference":9}]},"missing":"drop"})") +
+           "\n"})
     EXPECT_THROW(parse_bindings(bad), RunError) << bad;
 }
 
