@@ -124,30 +124,30 @@ void moments_sample(Sample sample, MergeState& into, std::size_t entry) {
   into[2].data[entry] = squares.value();
 }
 
-// --- logsumexp: maxima, and sums of exponentials relative to them ------------------------------------
+// --- logsumexp: scales, and sums of exponentials relative to them ------------------------------------
 
-// Each state stands for log(scaled) + maximum; the larger maximum becomes the common scale.
+// Each state stands for log(scaled) + scale; the larger scale becomes the common one.
 void merge_logsumexp(MergeState& into, const MergeState& from) {
   for (std::size_t i = 0; i < into[0].data.size(); ++i) {
-    double& max_a = into[0].data[i];
+    double& scale_a = into[0].data[i];
     double& sum_a = into[1].data[i];
-    const double max_b = from[0].data[i];
+    const double scale_b = from[0].data[i];
     const double sum_b = from[1].data[i];
-    const double top = larger(max_a, max_b);
-    const auto scaled = [top](double sum, double max) {
-      return max == top ? sum : sum * std::exp(max - top);
+    const double top = larger(scale_a, scale_b);
+    const auto scaled = [top](double sum, double scale) {
+      return scale == top ? sum : sum * std::exp(scale - top);
     };
-    sum_a = scaled(sum_a, max_a) + scaled(sum_b, max_b);
-    max_a = top;
+    sum_a = scaled(sum_a, scale_a) + scaled(sum_b, scale_b);
+    scale_a = top;
   }
 }
 
 Tensor finish_logsumexp(const MergeState& state) {
   Tensor result = state[0];
   for (std::size_t i = 0; i < result.data.size(); ++i) {
-    const double top = result.data[i];
-    // An infinite maximum is the answer itself; scaling by it would give nan.
-    if (!std::isinf(top)) result.data[i] = top + std::log(state[1].data[i]);
+    const double scale = result.data[i];
+    // An infinite scale is the answer itself; scaling by it would give nan.
+    if (!std::isinf(scale)) result.data[i] = scale + std::log(state[1].data[i]);
   }
   return result;
 }
@@ -165,11 +165,12 @@ std::string_view invalid_logsumexp(const MergeState& state) {
 void logsumexp_sample(Sample sample, MergeState& into, std::size_t entry) {
   double top = -inf;
   for (const double x : sample) top = larger(top, x);
+  const double scale = exp_scale(top);
   CompensatedSum sum;
   for (const double x : sample) {
-    if (std::isfinite(top)) sum.add(std::exp(x - top));
+    if (std::isfinite(scale)) sum.add(std::exp(x - scale));
   }
-  into[0].data[entry] = top;
+  into[0].data[entry] = scale;
   // An infinite maximum or a nan is the answer.
   into[1].data[entry] = std::isfinite(top) ? sum.value() : top == -inf ? 0 : top == inf ? 1 : top;
 }
@@ -296,11 +297,10 @@ Monoid moments_row() {
 Monoid logsumexp_row() {
   Monoid row;
   row.name = "logsumexp";
-  row.words = "maxima and scaled sums combined";
-  row.parts = {{"maxima", Extent::result, -inf},
+  row.words = "exponentials added up at a common scale";
+  row.parts = {{"scales", Extent::result, -inf, is_exp_scale, "a scale is not one of the steps"},
                {"sums of exponentials", Extent::result, 0, is_not_negative,
                 "a sum of exponentials is negative"}};
-  row.shows_single = true;
   row.merge = merge_logsumexp;
   row.finish = finish_logsumexp;
   row.invalid = invalid_logsumexp;

@@ -12,6 +12,7 @@
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/standard.h"
+#include "starfold/ops/support.h"
 #include "starfold/signature/typing.h"
 
 namespace starfold {
@@ -256,6 +257,7 @@ Op cov(int arity, const Monoid& monoid, std::string surface, std::string doc) {
   op.min_args = op.max_args = arity;
   op.type = cov_type;
   op.meaning = [&monoid](const Application& a) { return cov_meaning(monoid, a); };
+  op.support = support::comoments;
   return op;
 }
 
@@ -286,6 +288,11 @@ Op truth(Op op) {
   return op;
 }
 
+Op resting_on(SupportRule support, Op op) {
+  op.support = support;
+  return op;
+}
+
 }  // namespace
 
 NodeId records_from_input(ir::Builder& build, const ir::Node& fold) {
@@ -296,18 +303,22 @@ std::vector<Op> aggregation_ops() {
   using namespace meaning;
   namespace m = monoids;
   return {
+      resting_on(support::sum,
       with_kernel(aggregation("sum", sum_range, fold_sum, &m::sum, derivative::sum,
                               "the sum; 0 for no elements"),
-                  Kernel::join, "+"),
+                  Kernel::join, "+")),
+      resting_on(support::product,
       with_kernel(aggregation("prod", prod_range, fold_prod, &m::prod, derivative::prod,
                               "the product; 1 for no elements"),
-                  Kernel::join, "*"),
+                  Kernel::join, "*")),
+      resting_on(support::extreme,
       with_kernel(aggregation("min", element_range, fold_min, &m::min, derivative::extreme,
                               "the smallest element; inf for none; nan if any is nan"),
-                  Kernel::join, "min"),
+                  Kernel::join, "min")),
+      resting_on(support::extreme,
       with_kernel(aggregation("max", element_range, fold_max, &m::max, derivative::extreme,
                               "the largest element; -inf for none; nan if any is nan"),
-                  Kernel::join, "max"),
+                  Kernel::join, "max")),
       with_lowering(with_kernel(aggregation("count", count_range, fold_count, &m::count, nullptr,
                                             "the number of elements"),
                                 Kernel::count),
@@ -317,22 +328,27 @@ std::vector<Op> aggregation_ops() {
                                   "the arithmetic mean; nan for no elements"),
                       Kernel::mean, "+"),
           mean_from_sum),
+      resting_on(support::moments,
       aggregation("var", var_range, fold_var, &m::moments, derivative::var,
-                  "the variance with divisor n - 1; nan for fewer than two"),
+                  "the variance with divisor n - 1; nan for fewer than two")),
       with_lowering(aggregation("std", std_range, fold_std, &m::moments, derivative::std,
                                 "the square root of var"),
                     std_from_var),
+      resting_on(support::logsumexp,
       with_kernel(
           aggregation("logsumexp", logsumexp_range, fold_logsumexp, &m::logsumexp,
                       derivative::logsumexp, "log(sum(exp(e))) without overflow; -inf for none"),
-          Kernel::logsumexp),
+          Kernel::logsumexp)),
+      resting_on(support::any,
       truth(with_kernel(aggregation("any", range::unit, fold_any, &m::any, nullptr,
                                     "1 if some element is not zero, else 0"),
-                        Kernel::join, "or")),
+                        Kernel::join, "or"))),
+      resting_on(support::all,
       truth(with_kernel(aggregation("all", range::unit, fold_all, &m::all, nullptr,
                                     "1 if no element is zero, else 0"),
-                        Kernel::join, "and")),
-      aggregation("norm", norm_range, fold_norm, &m::norm, derivative::norm, "the Euclidean norm"),
+                        Kernel::join, "and"))),
+      resting_on(support::norm,
+      aggregation("norm", norm_range, fold_norm, &m::norm, derivative::norm, "the Euclidean norm")),
       with_kernel(aggregation("argmax", position_range, fold_argmax, nullptr, nullptr,
                               "the position of the largest element, counted from 1"),
                   Kernel::argmax),

@@ -7,6 +7,7 @@
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/standard.h"
+#include "starfold/ops/support.h"
 #include "starfold/signature/typing.h"
 
 namespace starfold {
@@ -484,6 +485,7 @@ std::vector<Op> structure_ops() {
                    "the number of records of e's record set", records_type, meaning::records);
   records.monoid = &monoids::count;
   records.lowering = records_from_input;
+  records.support = support::records;
   records.range = [](std::span<const Interval>, double n) { return Interval{0, n}; };
   records.flat = 1U;
   Op lookup = row("[e]", Family::client_local, 2, 2, "table[e]", "[k, ...], T -> [T, ...]",
@@ -498,6 +500,7 @@ std::vector<Op> structure_ops() {
           "matrix product; contracting star with star folds the records", matmul_type,
           meaning::matmul, derivative::matmul);
   matmul.monoid = &monoids::sum;
+  matmul.support = support::matmul;
   matmul.kernel = Kernel::matmul;
   Op index = row("[:]", Family::client_local, 1, 1, "e[:, 2], e[:, 2:4], e[:, new]",
                  "per axis: kept, removed or shortened; the star only `:`",

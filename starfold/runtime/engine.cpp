@@ -149,19 +149,37 @@ class Engine::Impl {
     for (const Round* round : rounds_of(plan())) {
       for (const NodeId id : round->encoders) {
         const ir::Node& node = program().graph[id];
-        if (node.kind != ir::Kind::input || inputs_[node.index].size() > 0) continue;
+        if (node.kind != ir::Kind::input || inputs_[node.index]) continue;
         const ir::Input& input = program().inputs[node.index];
         const Cut& cut = cut_of(input.type.record_set());
         const std::size_t axis = *input.type.record_axis();
+        const auto lay_out = [&](const Tensor& array) {
+          inputs_[node.index] = std::make_shared<const Buffer>(
+              engine::in_column_blocks(array, axis, cut, options.threads));
+        };
         if (!client.table) {
-          inputs_[node.index] =
-              engine::in_column_blocks(client.arrays.at(input.name), axis, cut, options.threads);
+          lay_out(client.arrays.at(input.name));
         } else if (usable(*client.table, cut)) {
           table_ = client.table;
         } else {
-          inputs_[node.index] =
-              engine::in_column_blocks(client.array(input), axis, cut, options.threads);
+          lay_out(client.array(input));
         }
+      }
+    }
+  }
+
+  Impl(std::shared_ptr<const Encoders> encoders, const Impl& other)
+      : encoders_(std::move(encoders)),
+        options_(other.options_),
+        cuts_(other.cuts_),
+        table_(other.table_) {
+    for (const ir::Input& input : program().inputs) {
+      inputs_.emplace_back();
+      if (!input.type.federated()) continue;
+      for (std::size_t i = 0; i < other.inputs_.size(); ++i) {
+        const ir::Input& theirs = other.program().inputs[i];
+        if (theirs.name == input.name && theirs.type == input.type)
+          inputs_.back() = other.inputs_[i];
       }
     }
   }
@@ -374,7 +392,7 @@ class Engine::Impl {
   double* input_block(const Call& call, std::size_t index, std::size_t b, Reading* reading) const {
     const std::uint32_t input = call.set.tables.inputs[index];
     if (!table_) {
-      return inputs_[input].data() + b * call.set.tables.input_columns[index] * call.cut.stride;
+      return inputs_[input]->data() + b * call.set.tables.input_columns[index] * call.cut.stride;
     }
     const RecordTable::Place& place = table_->inputs().find(program().inputs[input].name)->second;
     const double* block = reading != nullptr ? reading->block.data() : table_->kept(b);
@@ -384,7 +402,8 @@ class Engine::Impl {
   std::shared_ptr<const Encoders> encoders_;
   EngineOptions options_;
   std::map<std::string, Cut> cuts_;
-  std::vector<Buffer> inputs_;  // by input; empty for shared ones, and when there is a table
+  std::vector<std::shared_ptr<const Buffer>>
+      inputs_;  // by input; null for shared ones, and when there is a table
   std::shared_ptr<const RecordTable> table_;
   std::map<std::pair<int, std::string>, Kept> kept_;
 };
@@ -396,6 +415,8 @@ Engine::Engine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client&
                EngineOptions options)
     : Engine(std::make_shared<const Encoders>(std::move(plan), std::move(sizes)), client, options) {
 }
+Engine::Engine(std::shared_ptr<const Encoders> encoders, const Engine& same_client)
+    : impl_(std::make_unique<Impl>(std::move(encoders), *same_client.impl_)) {}
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;

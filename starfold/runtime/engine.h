@@ -43,6 +43,9 @@ class Engine {
          EngineOptions options = {});
   Engine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client& client,
          EngineOptions options = {});
+  // The encoders of another plan over the records that an engine has laid out already: federated inputs of the same
+  // name and type are the same.
+  Engine(std::shared_ptr<const Encoders> encoders, const Engine& same_client);
   ~Engine();
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;

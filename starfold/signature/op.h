@@ -123,6 +123,18 @@ using DerivativeRule = void (*)(diff::Pullback&);
 // count. Gets the node and a builder for what it becomes; the node is not in the graph yet.
 using Lowering = std::uint32_t (*)(ir::Builder&, const ir::Node&);
 
+// A sum over records (`sum` or `@`) whose terms say how much of a number is each record's own.
+struct Rest {
+  std::uint32_t sum = 0;
+  // Whether the terms are what the program adds up, so that the records which a condition leaves out matter as well.
+  bool chosen = false;
+};
+
+// What each part of a fold's state rests on: the first of its sums in which a record has a term. Gets the fold, a builder
+// for the sums, and a node for each part of the state that a client made of its own records.
+using SupportRule = std::vector<std::vector<Rest>> (*)(ir::Builder&, const ir::Node& fold,
+                                                       std::span<const std::uint32_t> state);
+
 // How the engine computes an application on columns of records (runtime/engine_values.cpp). What has no kernel
 // of its own is computed by its meaning, block by block.
 enum class Kernel {
@@ -167,6 +179,7 @@ struct Op {
   // A, MatMul: the merge along the record axis; null marks a holistic aggregation, which has none.
   const Monoid* monoid = nullptr;
   Lowering lowering = nullptr;  // A: of a fold of the record axis; null: it merges as it is
+  SupportRule support = nullptr;  // of a fold that merges; null: a careful client sends none
 
   Kernel kernel = Kernel::general;
   std::string_view join;  // Kernel::join and mean: the binary map that joins two columns

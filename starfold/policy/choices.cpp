@@ -1,0 +1,199 @@
+#include "starfold/policy/choices.h"
+
+#include <algorithm>
+
+namespace starfold::policy {
+namespace {
+
+using ir::is_op;
+using ir::Kind;
+using ir::NodeId;
+
+bool is_view(const ir::Node& node) {
+  return node.kind == Kind::apply && node.op->kernel == Kernel::view;
+}
+
+// For each node, whether every entry is 0 or 1, as far as the operations say.
+std::vector<bool> find_truths(const ir::Graph& graph, NodeId last) {
+  std::vector<bool> truth(last + 1);
+  for (NodeId id = 0; id <= last; ++id) {
+    const ir::Node& node = graph[id];
+    if (node.kind != Kind::apply || !node.federated()) continue;
+    const bool keeps = is_op(node, "*", 2) || is_view(node);
+    truth[id] = node.op->truth || (keeps && std::all_of(node.args.begin(), node.args.end(),
+                                                        [&](NodeId arg) { return truth[arg]; }));
+  }
+  return truth;
+}
+
+bool is_number(const ir::Node& node, double value) {
+  return node.kind == Kind::constant && node.type().is_scalar() && node.value.item() == value;
+}
+
+}  // namespace
+
+std::vector<NodeId> truths_in(const ir::Graph& graph, NodeId id, bool outermost) {
+  const std::vector<bool> is_truth = find_truths(graph, id);
+  const auto is_compound = [&](const ir::Node& node) {
+    return std::all_of(node.args.begin(), node.args.end(),
+                       [&](NodeId arg) { return !graph[arg].federated() || is_truth[arg]; });
+  };
+  std::vector<NodeId> found;
+  std::set<NodeId> seen;
+  std::vector<NodeId> pending = {id};
+  while (!pending.empty()) {
+    const NodeId at = pending.back();
+    pending.pop_back();
+    const ir::Node& node = graph[at];
+    if (!node.federated() || !seen.insert(at).second) continue;
+    const bool truth = is_truth[at] && !is_view(node);
+    if (truth) found.push_back(at);
+    // What a comparison compares is no condition of its own.
+    if (truth && (outermost || !is_compound(node))) continue;
+    pending.insert(pending.end(), node.args.begin(), node.args.end());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// Operands have smaller numbers, so a walk in order needs no recursion, however long the program is.
+void Choices::learn(NodeId last) {
+  for (NodeId id = static_cast<NodeId>(depends_.size()); id <= last; ++id) {
+    const ir::Node& node = build_.node(id);
+    const bool varies = std::any_of(node.args.begin(), node.args.end(),
+                                    [&](NodeId arg) { return depends_[arg]; });
+    depends_.push_back(truths_.count(id) != 0 || (node.federated() && varies));
+  }
+}
+
+bool Choices::depends(NodeId id) {
+  learn(id);
+  return depends_[id];
+}
+
+// What a value is made of, as far as it depends on the truth values, operands first.
+std::vector<NodeId> Choices::below(NodeId id) {
+  std::set<NodeId> found;
+  std::vector<NodeId> pending = {id};
+  while (!pending.empty()) {
+    const NodeId at = pending.back();
+    pending.pop_back();
+    if (!depends(at) || !found.insert(at).second || truths_.count(at) != 0) continue;
+    const std::vector<NodeId>& args = build_.node(at).args;
+    pending.insert(pending.end(), args.begin(), args.end());
+  }
+  return {found.begin(), found.end()};
+}
+
+NodeId Choices::of(NodeId id, Which which) {
+  for (const NodeId at : below(id)) part(at, which);
+  return part(id, which);
+}
+
+NodeId Choices::part(NodeId id, Which which) {
+  const auto known = parts_.find({id, which});
+  if (known != parts_.end()) return known->second;
+  NodeId result = id;
+  if (truths_.count(id) == 0) {
+    result = part_of_operation(id, which);
+    // An operand that the others stretch stretches here too.
+    if (!(build_.type(result) == build_.type(id)))
+      result = build_.add(result, build_.call("zeros_like", {id}));
+  } else if (which == Which::left_out) {
+    result = build_.sub(build_.number(1), id);
+  }
+  parts_.emplace(std::pair(id, which), result);
+  return result;
+}
+
+NodeId Choices::part_of_operation(NodeId id, Which which) {
+  const ir::Node node = build_.node(id);
+  std::vector<std::size_t> varying;
+  for (std::size_t i = 0; i < node.args.size(); ++i) {
+    if (depends(node.args[i])) varying.push_back(i);
+  }
+  const auto only = [&](std::size_t i) { return varying.size() == 1 && varying[0] == i; };
+  const bool sums = is_op(node, "sum", 1) || is_op(node, "mean", 1);
+  if (is_view(node) || sums || is_op(node, "-", 1)) return linear(node, which);
+  if (is_op(node, "+", 2) || is_op(node, "-", 2)) {
+    if (varying.size() == 2) return linear(node, which);
+    const NodeId one = part(node.args[varying[0]], which);
+    return is_op(node, "-", 2) && only(1) ? build_.call("-", {one}) : one;
+  }
+  const bool product = is_op(node, "*", 2) || is_op(node, "outer", 2) || is_op(node, "@", 2);
+  if ((product && varying.size() == 1) || (is_op(node, "/", 2) && only(0))) {
+    std::vector<NodeId> args = node.args;
+    args[varying[0]] = part(args[varying[0]], which);
+    return with_args(node, std::move(args));
+  }
+  if (is_op(node, "where", 3)) {
+    if (only(0) && truths_.count(node.args[0]) != 0) return of_where(id, which);
+    if (!depends(node.args[0])) {
+      std::vector<NodeId> args = {node.args[0], build_.number(0), build_.number(0)};
+      for (const std::size_t i : varying) args[i] = part(node.args[i], which);
+      return build_.call("where", std::move(args));
+    }
+  }
+  return difference(id, which);
+}
+
+// An operation that is linear in all operands together; those that do not vary become 0.
+NodeId Choices::linear(const ir::Node& node, Which which) {
+  std::vector<NodeId> args;
+  for (const NodeId arg : node.args)
+    args.push_back(depends(arg) ? part(arg, which) : build_.call("zeros_like", {arg}));
+  return with_args(node, std::move(args));
+}
+
+// Whatever the operation is. What would not be finite is no reason against what is: it could not be sent.
+NodeId Choices::difference(NodeId id, Which which) {
+  for (const NodeId at : below(id)) set_to(at, which == Which::left_out);
+  if (which == Which::chosen) return minus(id, finite(set_to(id, false)));
+  return minus(finite(set_to(id, true)), id);
+}
+
+NodeId Choices::of_where(NodeId id, Which which) {
+  const std::vector<NodeId> args = build_.node(id).args;
+  const NodeId zero = build_.number(0);
+  if (which == Which::chosen)
+    return build_.call("where", {args[0], minus(args[1], finite(args[2])), zero});
+  return build_.call("where", {args[0], zero, minus(finite(args[1]), args[2])});
+}
+
+NodeId Choices::set_to(NodeId id, bool value) {
+  if (truths_.count(id) != 0) return build_.call(value ? "ones_like" : "zeros_like", {id});
+  if (!depends(id)) return id;
+  const auto known = set_.find({id, value});
+  if (known != set_.end()) return known->second;
+  const ir::Node node = build_.node(id);
+  std::vector<NodeId> args;
+  for (const NodeId arg : node.args) args.push_back(set_to(arg, value));
+  const NodeId result = with_args(node, std::move(args));
+  set_.emplace(std::pair(id, value), result);
+  return result;
+}
+
+// The same operation on other operands of the same types; types are found again where they changed.
+NodeId Choices::with_args(ir::Node node, std::vector<NodeId> args) {
+  std::vector<Type> types;
+  for (const NodeId arg : args) types.push_back(build_.type(arg));
+  const ir::Typing typing = ir::type_again(*node.op, std::move(types), node.attrs, node.span);
+  if (typing.types) node.types = *typing.types;
+  node.args = std::move(args);
+  return build_.program().graph.add(std::move(node));
+}
+
+NodeId Choices::minus(NodeId a, NodeId b) {
+  if (is_number(build_.node(b), 0)) return a;
+  if (is_number(build_.node(a), 0)) return build_.call("-", {b});
+  return build_.sub(a, b);
+}
+
+// 0 where a value is infinite or nan.
+NodeId Choices::finite(NodeId id) {
+  if (!build_.node(id).federated()) return id;
+  const NodeId sure = build_.call("==", {build_.sub(id, id), build_.number(0)});
+  return build_.call("where", {sure, id, build_.number(0)});
+}
+
+}  // namespace starfold::policy

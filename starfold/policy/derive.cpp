@@ -1,0 +1,204 @@
+#include "starfold/policy/derive.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "starfold/base/error.h"
+#include "starfold/policy/choices.h"
+
+namespace starfold::policy {
+namespace {
+
+using ir::Kind;
+using ir::no_node;
+using ir::NodeId;
+
+class Derivation {
+ public:
+  Derivation(const Plan& plan, const Round& round) : plan_(plan.program), round_(round) {
+    program().signature = plan_.signature;
+    program().sizes = plan_.sizes;
+    copy_encoders();
+  }
+
+  SupportProgram run() {
+    for (std::size_t i = 0; i < round_.merges.size(); ++i) add_merge(i);
+    return std::move(result_);
+  }
+
+ private:
+  ir::Program& program() { return result_.program; }
+
+  NodeId add_input(const std::string& name, const Type& type, Span span) {
+    ir::Node node;
+    node.kind = Kind::input;
+    node.index = static_cast<std::uint32_t>(program().inputs.size());
+    node.types = {type};
+    node.span = span;
+    const NodeId id = program().graph.add(std::move(node));
+    program().inputs.push_back({name, type, id, no_node, span});
+    return id;
+  }
+
+  // What the round computes on records, from inputs of the same names.
+  void copy_encoders() {
+    std::set<NodeId> wanted(round_.encoders.begin(), round_.encoders.end());
+    wanted.insert(round_.constants.begin(), round_.constants.end());
+    const std::set<NodeId> received(round_.receives.begin(), round_.receives.end());
+    wanted.insert(received.begin(), received.end());
+    for (const Merge& merge : round_.merges) {
+      // A count needs no encoder, but an input to count.
+      for (const NodeId arg : plan_.graph[merge.fold].args) wanted.insert(arg);
+    }
+    for (const NodeId id : wanted) {
+      const ir::Node& node = plan_.graph[id];
+      if (received.count(id) != 0) {
+        place_[id] = add_input(received_name(id), node.type(), node.span);
+      } else if (node.kind == Kind::input) {
+        place_[id] = add_input(plan_.inputs[node.index].name, node.type(), node.span);
+      } else {
+        place_[id] = copy(node);
+      }
+      origin_.emplace(place_[id], id);
+    }
+  }
+
+  NodeId copy(ir::Node node) {
+    for (NodeId& arg : node.args) arg = place_.at(arg);
+    const Span span = node.span;
+    // A condition that is a number chooses where it is not 0.
+    if (ir::is_op(node, "where", 3)) {
+      const ir::Node& condition = program().graph[node.args[0]];
+      const bool truth = condition.kind == Kind::apply && condition.op->truth;
+      if (condition.federated() && !truth) {
+        ir::Builder build(program(), span);
+        const NodeId number = node.args[0];
+        node.args[0] = build.call("!=", {number, build.number(0)});
+        const auto of = origin_.find(number);
+        if (of != origin_.end()) origin_.emplace(node.args[0], of->second);
+      }
+    }
+    return program().graph.add(std::move(node));
+  }
+
+  void add_merge(std::size_t merge) {
+    ir::Node fold = plan_.graph[round_.merges[merge].fold];
+    for (NodeId& arg : fold.args) arg = place_.at(arg);
+    ir::Builder build(program(), fold.span);
+    const std::vector<Part>& parts = round_.merges[merge].monoid->parts;
+    std::vector<Dim> dims = fold.type().dims;
+    std::vector<NodeId> state;
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      Type type;
+      type.dims = extents(parts[part], dims);
+      state.push_back(add_input(state_name(merge, part), type, fold.span));
+    }
+    const std::vector<std::vector<Rest>> rests = fold.op->support(build, fold, state);
+    if (rests.size() != parts.size()) throw Bug("a rule of support forgets a part");
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      for (std::size_t turn = 0; turn < rests[part].size(); ++turn)
+        add_rest(build, {merge, part, turn, true, false, {}, 0}, rests[part][turn]);
+    }
+  }
+
+  void add_rest(ir::Builder& build, Basis basis, const Rest& rest) {
+    const Terms terms = terms_of(build, rest.sum);
+    add_terms(basis, terms);
+    if (!rest.chosen) return;
+    const std::vector<NodeId> left = truths(terms.left);
+    const std::vector<NodeId> right = truths(terms.right);
+    std::set<NodeId> all(left.begin(), left.end());
+    all.insert(right.begin(), right.end());
+    for (const NodeId truth : all) add_choice(build, basis, terms, {truth});
+    // All conditions of a product together: each alone may leave out none that the others take in.
+    std::set<NodeId> together = outermost(terms.left);
+    together.merge(outermost(terms.right));
+    if (together.size() > 1) add_choice(build, basis, terms, together);
+  }
+
+  std::vector<NodeId> truths(NodeId id) {
+    return id == no_node ? std::vector<NodeId>() : truths_in(program().graph, id);
+  }
+  std::set<NodeId> outermost(NodeId id) {
+    if (id == no_node) return {};
+    const std::vector<NodeId> found = truths_in(program().graph, id, true);
+    return {found.begin(), found.end()};
+  }
+
+  void add_choice(ir::Builder& build, Basis basis, const Terms& terms,
+                  const std::set<NodeId>& conditions) {
+    basis.plain = false;
+    for (const NodeId condition : conditions) {
+      const auto of = origin_.find(condition);
+      if (of != origin_.end()) basis.conditions.push_back(of->second);
+    }
+    Choices choices(build, conditions);
+    const bool in_left = choices.depends(terms.left);
+    const bool in_right = terms.right != no_node && choices.depends(terms.right);
+    for (const bool left_out : {false, true}) {
+      const auto part = [&](NodeId id) {
+        return left_out ? choices.left_out(id) : choices.chosen(id);
+      };
+      Terms chosen = terms;
+      if (in_left && in_right) {
+        chosen = {part(whole(build, terms)), no_node};
+      } else {
+        NodeId& side = in_left ? chosen.left : chosen.right;
+        side = part(side);
+      }
+      basis.left_out = left_out;
+      add_terms(basis, chosen);
+    }
+  }
+
+  void add_terms(Basis basis, const Terms& terms) {
+    const auto [at, is_new] = numbers_.emplace(terms, result_.terms.size());
+    if (is_new) result_.terms.push_back(terms);
+    basis.terms = at->second;
+    const auto same = [&](const Basis& other) {
+      return other.merge == basis.merge && other.part == basis.part &&
+             other.turn == basis.turn && other.terms == basis.terms;
+    };
+    if (std::none_of(result_.bases.begin(), result_.bases.end(), same))
+      result_.bases.push_back(std::move(basis));
+  }
+
+  const ir::Program& plan_;
+  const Round& round_;
+  SupportProgram result_;
+  std::map<NodeId, NodeId> place_;
+  std::map<NodeId, NodeId> origin_;
+  std::map<Terms, std::size_t> numbers_;
+};
+
+// More conditions than people write; each doubles the work of its sum, and a program may hold thousands.
+constexpr std::size_t most_conditions = 64;
+
+}  // namespace
+
+std::string underivable(const Plan& plan, const Merge& merge) {
+  const ir::Node& fold = plan.program.graph[merge.fold];
+  if (fold.op->support == nullptr)
+    return fmt::format("`{}` has no rule of support", fold.op->name);
+  std::set<NodeId> conditions;
+  for (const NodeId arg : fold.args) {
+    for (const NodeId truth : truths_in(plan.program.graph, arg)) conditions.insert(truth);
+  }
+  if (conditions.size() <= most_conditions) return {};
+  return fmt::format("{} conditions choose what `{}` takes in, more than {}", conditions.size(),
+                     fold.op->name, most_conditions);
+}
+
+std::string received_name(NodeId id) { return fmt::format("received {}", id); }
+
+std::string state_name(std::size_t merge, std::size_t part) {
+  return fmt::format("state {} {}", merge, part);
+}
+
+SupportProgram derive_support(const Plan& plan, const Round& round) {
+  return Derivation(plan, round).run();
+}
+
+}  // namespace starfold::policy
