@@ -117,8 +117,7 @@ Rests norm(Builder& build, const ir::Node& fold, State /*state*/) {
 }
 
 Rests extreme(Builder& build, const ir::Node& fold, State state) {
-  return {{{total(build, fold,
-                  build.call("==", {fold.args[0], spread(build, fold, state[0])}))}}};
+  return {{{total(build, fold, build.call("==", {fold.args[0], spread(build, fold, state[0])}))}}};
 }
 
 Rests product(Builder& build, const ir::Node& fold, State /*state*/) {

@@ -60,8 +60,8 @@ std::vector<NodeId> truths_in(const ir::Graph& graph, NodeId id, bool outermost)
 void Choices::learn(NodeId last) {
   for (NodeId id = static_cast<NodeId>(depends_.size()); id <= last; ++id) {
     const ir::Node& node = build_.node(id);
-    const bool varies = std::any_of(node.args.begin(), node.args.end(),
-                                    [&](NodeId arg) { return depends_[arg]; });
+    const bool varies =
+        std::any_of(node.args.begin(), node.args.end(), [&](NodeId arg) { return depends_[arg]; });
     depends_.push_back(truths_.count(id) != 0 || (node.federated() && varies));
   }
 }

@@ -158,8 +158,8 @@ class Derivation {
     if (is_new) result_.terms.push_back(terms);
     basis.terms = at->second;
     const auto same = [&](const Basis& other) {
-      return other.merge == basis.merge && other.part == basis.part &&
-             other.turn == basis.turn && other.terms == basis.terms;
+      return other.merge == basis.merge && other.part == basis.part && other.turn == basis.turn &&
+             other.terms == basis.terms;
     };
     if (std::none_of(result_.bases.begin(), result_.bases.end(), same))
       result_.bases.push_back(std::move(basis));
@@ -180,8 +180,7 @@ constexpr std::size_t most_conditions = 64;
 
 std::string underivable(const Plan& plan, const Merge& merge) {
   const ir::Node& fold = plan.program.graph[merge.fold];
-  if (fold.op->support == nullptr)
-    return fmt::format("`{}` has no rule of support", fold.op->name);
+  if (fold.op->support == nullptr) return fmt::format("`{}` has no rule of support", fold.op->name);
   std::set<NodeId> conditions;
   for (const NodeId arg : fold.args) {
     for (const NodeId truth : truths_in(plan.program.graph, arg)) conditions.insert(truth);

@@ -13,8 +13,9 @@ namespace starfold::policy {
 struct Basis {
   std::size_t merge = 0;
   std::size_t part = 0;
-  std::size_t turn = 0;   // of what a part rests on, only the first that any record has a term in counts
-  bool plain = true;      // all terms as they are; otherwise what conditions take in or leave out
+  std::size_t turn =
+      0;  // of what a part rests on, only the first that any record has a term in counts
+  bool plain = true;  // all terms as they are; otherwise what conditions take in or leave out
   bool left_out = false;
   std::vector<ir::NodeId> conditions;  // in the plan's program
   std::size_t terms = 0;               // which of SupportProgram::terms

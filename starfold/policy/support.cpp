@@ -74,8 +74,7 @@ class SumsProgram {
     for (std::size_t i = 0; i < support.terms.size(); ++i) {
       const policy::Terms& terms = support.terms[i];
       ir::Builder build(program, program.graph[terms.left].span);
-      const NodeId squares =
-          roots ? root_of_squares(build, terms) : sum_of_squares(build, terms);
+      const NodeId squares = roots ? root_of_squares(build, terms) : sum_of_squares(build, terms);
       program.outputs.push_back({name("sizes", i), sum_of_sizes(build, terms), {}});
       program.outputs.push_back({name("squares", i), squares, {}});
     }
@@ -124,8 +123,7 @@ class Support::Impl {
     const Settings settings = given(received, states);
     Sums sums = checks.plain->run(settings);
     if (!all_sound(sums)) {
-      if (!checks.exact)
-        checks.exact.emplace(checks.support, true, sizes_, engine_);
+      if (!checks.exact) checks.exact.emplace(checks.support, true, sizes_, engine_);
       sums = checks.exact->run(settings);
     }
     return find_thin(checks.support.bases, sums, states, least, limit);
@@ -186,8 +184,7 @@ class Support::Impl {
         if (basis.plain && number != 0) turns.emplace(place, basis.turn);
         // A nan tells that a record has one.
         const bool enough = number == 0 || number >= least * (1 - rounding);
-        if (!enough || std::isnan(part.data[cell]))
-          tell(place, enough ? nan : number, basis);
+        if (!enough || std::isnan(part.data[cell])) tell(place, enough ? nan : number, basis);
       }
     }
     return found;
@@ -232,13 +229,11 @@ std::string describe(const Plan& plan, const Round& round, const SizeValues& siz
                      const SourceMap& sources, const ThinCell& cell, double least) {
   const Merge& merge = round.merges[cell.merge];
   const ir::Node& fold = plan.program.graph[merge.fold];
-  const std::vector<Shape> shapes =
-      state_shapes(*merge.monoid, cell_shape(fold.type(), sizes));
+  const std::vector<Shape> shapes = state_shapes(*merge.monoid, cell_shape(fold.type(), sizes));
   const Source& source = sources[fold.span.file];
-  std::string text = fmt::format("{}:{}: `{}`: {}", source.name(),
-                                 source.position(fold.span.begin).line,
-                                 describe_fold(plan, merge.fold),
-                                 place_of(shapes[cell.part], cell.cell));
+  std::string text =
+      fmt::format("{}:{}: `{}`: {}", source.name(), source.position(fold.span.begin).line,
+                  describe_fold(plan, merge.fold), place_of(shapes[cell.part], cell.cell));
   if (shapes.size() > 1) text += fmt::format(" among the {}", merge.monoid->parts[cell.part].name);
   std::string records = fmt::format("effectively {:.3g} record{}", cell.effective,
                                     std::abs(cell.effective - 1) < 5e-3 ? "" : "s");

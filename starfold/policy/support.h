@@ -18,10 +18,11 @@ namespace starfold {
 struct ThinCell {
   std::size_t merge = 0;
   std::size_t part = 0;
-  std::int64_t cell = 0;    // of the part, in row-major order
-  double effective = 0;     // nan: the terms are not finite
-  bool left_out = false;    // too few records are left out by conditions; otherwise too few are in it
-  std::vector<ir::NodeId> conditions;  // that take these records in or leave them out; of the plan's program
+  std::int64_t cell = 0;  // of the part, in row-major order
+  double effective = 0;   // nan: the terms are not finite
+  bool left_out = false;  // too few records are left out by conditions; otherwise too few are in it
+  std::vector<ir::NodeId>
+      conditions;  // that take these records in or leave them out; of the plan's program
 };
 
 // Why a message of this plan cannot be held to its support: an operation without a rule, say. Empty when it can.

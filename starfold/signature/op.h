@@ -178,7 +178,7 @@ struct Op {
   double (*map2)(double, double) = nullptr;  // B, G: the scalar map
   // A, MatMul: the merge along the record axis; null marks a holistic aggregation, which has none.
   const Monoid* monoid = nullptr;
-  Lowering lowering = nullptr;  // A: of a fold of the record axis; null: it merges as it is
+  Lowering lowering = nullptr;    // A: of a fold of the record axis; null: it merges as it is
   SupportRule support = nullptr;  // of a fold that merges; null: a careful client sends none
 
   Kernel kernel = Kernel::general;
