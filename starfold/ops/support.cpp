@@ -116,24 +116,30 @@ Rests norm(Builder& build, const ir::Node& fold, State /*state*/) {
   return {{rest}, {rest}};
 }
 
+// The values of records may be rounded otherwise here than they were for the state: an extreme that nobody has is a
+// mistake, not a number of no records.
 Rests extreme(Builder& build, const ir::Node& fold, State state) {
-  return {{{total(build, fold, build.call("==", {fold.args[0], spread(build, fold, state[0])}))}}};
+  const NodeId own = spread(build, fold, state[0]);
+  return {{{total(build, fold, build.call("==", {fold.args[0], own})), false, true}}};
 }
 
 Rests product(Builder& build, const ir::Node& fold, State /*state*/) {
   const NodeId factor = within_record(build, fold, "prod");
-  const NodeId zero = build.call("==", {factor, build.number(0)});
+  const NodeId zero = build.number(0);
   const NodeId logarithm = build.call("log", {build.call("abs", {factor})});
-  return {{{over_records(build, zero)}, {over_records(build, logarithm)}}};
+  return {{{over_records(build, build.call("==", {factor, zero}))},
+           {over_records(build, logarithm), false, false, 1},
+           {over_records(build, build.call("<", {factor, zero})), false, false, 1}}};
 }
 
 Rests any(Builder& build, const ir::Node& fold, State /*state*/) {
-  return {{{over_records(build, within_record(build, fold, "any"))}}};
+  const NodeId said = build.call("!=", {within_record(build, fold, "any"), build.number(0)});
+  return {{{over_records(build, said), false, true}}};
 }
 
 Rests all(Builder& build, const ir::Node& fold, State /*state*/) {
-  const NodeId held = within_record(build, fold, "all");
-  return {{{over_records(build, build.call("==", {held, build.number(0)}))}}};
+  const NodeId denied = build.call("==", {within_record(build, fold, "all"), build.number(0)});
+  return {{{over_records(build, denied), false, true}}};
 }
 
 }  // namespace starfold::support

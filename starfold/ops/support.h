@@ -26,7 +26,7 @@ Rests logsumexp(ir::Builder& build, const ir::Node& fold, State state);
 Rests norm(ir::Builder& build, const ir::Node& fold, State state);
 // The records with the own smallest or largest element.
 Rests extreme(ir::Builder& build, const ir::Node& fold, State state);
-// The zeros; without any, the logarithms.
+// The zeros; without any, the logarithms, and the negative ones.
 Rests product(ir::Builder& build, const ir::Node& fold, State state);
 // The true ones, which decide `any`, and the false ones, which decide `all`.
 Rests any(ir::Builder& build, const ir::Node& fold, State state);

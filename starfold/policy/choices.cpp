@@ -168,6 +168,9 @@ NodeId Choices::set_to(NodeId id, bool value) {
   const ir::Node node = build_.node(id);
   std::vector<NodeId> args;
   for (const NodeId arg : node.args) args.push_back(set_to(arg, value));
+  // What was a label or an index may be none now.
+  if (is_op(node, "one_hot", 1)) args[0] = picking(args[0], node.attrs.sizes[0]);
+  if (is_op(node, "[e]", 2)) args[1] = picking(args[1], build_.type(args[0]).dims[0].size);
   const NodeId result = with_args(node, std::move(args));
   set_.emplace(std::pair(id, value), result);
   return result;
@@ -181,6 +184,13 @@ NodeId Choices::with_args(ir::Node node, std::vector<NodeId> args) {
   if (typing.types) node.types = *typing.types;
   node.args = std::move(args);
   return build_.program().graph.add(std::move(node));
+}
+
+// The value where it picks one of so many, and something that does where it does not.
+NodeId Choices::picking(NodeId id, const Size& count) {
+  const NodeId one = build_.number(1);
+  const NodeId most = build_.call("min", {build_.call("floor", {id}), build_.size(count)});
+  return build_.call("where", {build_.call(">=", {id, one}), most, one});
 }
 
 NodeId Choices::minus(NodeId a, NodeId b) {

@@ -40,6 +40,7 @@ class Choices {
   // The value with all truth values set to 1 or 0.
   ir::NodeId set_to(ir::NodeId id, bool value);
   ir::NodeId with_args(ir::Node node, std::vector<ir::NodeId> args);
+  ir::NodeId picking(ir::NodeId id, const Size& count);
   ir::NodeId minus(ir::NodeId a, ir::NodeId b);
   ir::NodeId finite(ir::NodeId id);
 

@@ -98,15 +98,14 @@ class Derivation {
     const std::vector<std::vector<Rest>> rests = fold.op->support(build, fold, state);
     if (rests.size() != parts.size()) throw Bug("a rule of support forgets a part");
     for (std::size_t part = 0; part < parts.size(); ++part) {
-      for (std::size_t turn = 0; turn < rests[part].size(); ++turn)
-        add_rest(build, {merge, part, turn, true, false, {}, 0}, rests[part][turn]);
+      for (const Rest& rest : rests[part]) add_rest(build, {merge, part, rest, true, false, {}, 0});
     }
   }
 
-  void add_rest(ir::Builder& build, Basis basis, const Rest& rest) {
-    const Terms terms = terms_of(build, rest.sum);
+  void add_rest(ir::Builder& build, const Basis& basis) {
+    const Terms terms = terms_of(build, basis.rest.sum);
     add_terms(basis, terms);
-    if (!rest.chosen) return;
+    if (!basis.rest.chosen) return;
     const std::vector<NodeId> left = truths(terms.left);
     const std::vector<NodeId> right = truths(terms.right);
     std::set<NodeId> all(left.begin(), left.end());
@@ -158,8 +157,8 @@ class Derivation {
     if (is_new) result_.terms.push_back(terms);
     basis.terms = at->second;
     const auto same = [&](const Basis& other) {
-      return other.merge == basis.merge && other.part == basis.part && other.turn == basis.turn &&
-             other.terms == basis.terms;
+      return other.merge == basis.merge && other.part == basis.part &&
+             other.rest.turn == basis.rest.turn && other.terms == basis.terms;
     };
     if (std::none_of(result_.bases.begin(), result_.bases.end(), same))
       result_.bases.push_back(std::move(basis));

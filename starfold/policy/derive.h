@@ -13,8 +13,7 @@ namespace starfold::policy {
 struct Basis {
   std::size_t merge = 0;
   std::size_t part = 0;
-  std::size_t turn =
-      0;  // of what a part rests on, only the first that any record has a term in counts
+  Rest rest;          // what the rule says of it
   bool plain = true;  // all terms as they are; otherwise what conditions take in or leave out
   bool left_out = false;
   std::vector<ir::NodeId> conditions;  // in the plan's program

@@ -126,7 +126,7 @@ class Support::Impl {
       if (!checks.exact) checks.exact.emplace(checks.support, true, sizes_, engine_);
       sums = checks.exact->run(settings);
     }
-    return find_thin(checks.support.bases, sums, states, least, limit);
+    return find_thin(round, checks.support.bases, sums, states, least, limit);
   }
 
  private:
@@ -162,29 +162,30 @@ class Support::Impl {
     return settings;
   }
 
-  static std::vector<ThinCell> find_thin(const std::vector<Basis>& bases, const Sums& sums,
-                                         const std::vector<MergeState>& states, double least,
-                                         std::size_t limit) {
+  // One finding for each number, the simplest.
+  static std::vector<ThinCell> find_thin(const Round& round, const std::vector<Basis>& bases,
+                                         const Sums& sums, const std::vector<MergeState>& states,
+                                         double least, std::size_t limit) {
     using Place = std::tuple<std::size_t, std::size_t, std::size_t>;
     std::vector<ThinCell> found;
     std::set<Place> told;
-    const auto tell = [&](const Place& place, double number, const Basis& basis) {
-      if (found.size() >= limit || !told.insert(place).second) return;
-      found.push_back({basis.merge, basis.part, static_cast<std::int64_t>(std::get<2>(place)),
-                       number, basis.left_out, basis.conditions});
-    };
-    std::map<Place, std::size_t> turns;  // the first with a term, of those that were passed
+    std::map<Place, int> turns;  // the first in which a record has a term
     for (const Basis& basis : bases) {
       const Tensor& part = states[basis.merge][basis.part];
+      const double neutral = round.merges[basis.merge].monoid->parts[basis.part].zero;
       for (std::size_t cell = 0; cell < part.data.size(); ++cell) {
         const Place place{basis.merge, basis.part, cell};
-        const double number = effective(sums, basis.terms, cell);
-        const auto turn = turns.find(place);
-        if (turn != turns.end() && turn->second < basis.turn) continue;
-        if (basis.plain && number != 0) turns.emplace(place, basis.turn);
+        double number = effective(sums, basis.terms, cell);
+        const bool missed = basis.rest.always && number == 0 && part.data[cell] != neutral;
         // A nan tells that a record has one.
-        const bool enough = number == 0 || number >= least * (1 - rounding);
-        if (!enough || std::isnan(part.data[cell])) tell(place, enough ? nan : number, basis);
+        if (missed || std::isnan(part.data[cell])) number = nan;
+        const auto turn = turns.find(place);
+        if (turn != turns.end() && turn->second < basis.rest.turn) continue;
+        if (basis.plain && number != 0) turns.emplace(place, basis.rest.turn);
+        if (number == 0 || number >= least * (1 - rounding)) continue;
+        if (found.size() >= limit || !told.insert(place).second) continue;
+        found.push_back({basis.merge, basis.part, static_cast<std::int64_t>(cell), number,
+                         basis.left_out, basis.conditions});
       }
     }
     return found;

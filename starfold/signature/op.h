@@ -128,10 +128,13 @@ struct Rest {
   std::uint32_t sum = 0;
   // Whether the terms are what the program adds up, so that the records which a condition leaves out matter as well.
   bool chosen = false;
+  // Whether some record has a term wherever the number is not that of no records.
+  bool always = false;
+  int turn = 0;  // it counts where no record has a term in those of earlier turns
 };
 
-// What each part of a fold's state rests on: the first of its sums in which a record has a term. Gets the fold, a builder
-// for the sums, and a node for each part of the state that a client made of its own records.
+// What each part of a fold's state rests on. Gets the fold, a builder for the sums, and a node for each part of the state
+// that a client made of its own records.
 using SupportRule = std::vector<std::vector<Rest>> (*)(ir::Builder&, const ir::Node& fold,
                                                        std::span<const std::uint32_t> state);
 

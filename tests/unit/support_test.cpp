@@ -125,6 +125,8 @@ TEST(Support, SingleRecordsAreStopped) {
                            "output t = max[*](where(id < 20, x * id, -1 / 0))\n",
                            "output t = prod[*](where(id == 7, x, 1))\n",
                            "output t = prod[*](id - 7)\n",
+                           "output t = prod[*](where(id == 7, -1, 1))\n",
+                           "output t = prod[*](where(id == 7, -x, x))\n",
                            "output t = any[*](id == 7)\n",
                            "output t = all[*](id != 7)\n",
                            "output t = norm[*](where(id == 7, x, 0))\n",
