@@ -30,8 +30,10 @@ std::string unsupported(const Plan& plan);
 
 class Support {
  public:
-  // Of a plan that is supported, over the records that an engine of this plan has laid out.
-  Support(std::shared_ptr<const Plan> plan, SizeValues sizes, const Engine& engine);
+  // Of a plan that is supported, over the records that an engine of this plan has laid out. Where there are `many`, a few are
+  // looked at first, which is mostly enough.
+  Support(std::shared_ptr<const Plan> plan, SizeValues sizes, const Engine& engine,
+          std::int64_t many = 8192);
   ~Support();
   Support(Support&&) noexcept;
   Support& operator=(Support&&) noexcept;

@@ -168,11 +168,14 @@ class Engine::Impl {
     }
   }
 
-  Impl(std::shared_ptr<const Encoders> encoders, const Impl& other)
-      : encoders_(std::move(encoders)),
-        options_(other.options_),
-        cuts_(other.cuts_),
-        table_(other.table_) {
+  Impl(std::shared_ptr<const Encoders> encoders, const Impl& other, std::int64_t most)
+      : encoders_(std::move(encoders)), options_(other.options_), table_(other.table_) {
+    for (const auto& [record_set, cut] : other.cuts_) {
+      // Whole blocks, so that they lie as they were laid out.
+      const std::int64_t whole = std::max<std::int64_t>(most, options_.block_records);
+      const auto count = std::min(static_cast<std::int64_t>(cut.records), whole);
+      cuts_.emplace(record_set, Cut(count, options_.block_records));
+    }
     for (const ir::Input& input : program().inputs) {
       inputs_.emplace_back();
       if (!input.type.federated()) continue;
@@ -182,6 +185,12 @@ class Engine::Impl {
           inputs_.back() = other.inputs_[i];
       }
     }
+  }
+
+  std::int64_t records() const {
+    std::size_t most = 0;
+    for (const auto& [record_set, cut] : cuts_) most = std::max(most, cut.records);
+    return static_cast<std::int64_t>(most);
   }
 
   std::vector<MergeState> encode(const Round& round, const std::map<NodeId, Tensor>& received) {
@@ -415,8 +424,9 @@ Engine::Engine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client&
                EngineOptions options)
     : Engine(std::make_shared<const Encoders>(std::move(plan), std::move(sizes)), client, options) {
 }
-Engine::Engine(std::shared_ptr<const Encoders> encoders, const Engine& same_client)
-    : impl_(std::make_unique<Impl>(std::move(encoders), *same_client.impl_)) {}
+Engine::Engine(std::shared_ptr<const Encoders> encoders, const Engine& same_client,
+               std::int64_t most)
+    : impl_(std::make_unique<Impl>(std::move(encoders), *same_client.impl_, most)) {}
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
@@ -425,5 +435,7 @@ std::vector<MergeState> Engine::encode(const Round& round,
                                        const std::map<NodeId, Tensor>& received) {
   return impl_->encode(round, received);
 }
+
+std::int64_t Engine::records() const { return impl_->records(); }
 
 }  // namespace starfold

@@ -1,6 +1,7 @@
 // phi of a round: one client's records through all encoders of the round, block by block, in one pass.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -44,8 +45,9 @@ class Engine {
   Engine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client& client,
          EngineOptions options = {});
   // The encoders of another plan over the records that an engine has laid out already: federated inputs of the same
-  // name and type are the same.
-  Engine(std::shared_ptr<const Encoders> encoders, const Engine& same_client);
+  // name and type are the same. With `most`, over the first of them alone.
+  Engine(std::shared_ptr<const Encoders> encoders, const Engine& same_client,
+         std::int64_t most = std::numeric_limits<std::int64_t>::max());
   ~Engine();
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
@@ -53,6 +55,9 @@ class Engine {
   // The state of each merge of the round, in order. `received` holds the values of round.receives.
   // A RunError names the place in the program, never a record's value.
   std::vector<MergeState> encode(const Round& round, const std::map<ir::NodeId, Tensor>& received);
+
+  // How many records there are, in the record set that has most.
+  std::int64_t records() const;
 
  private:
   class Impl;

@@ -255,6 +255,22 @@ TEST(Support, ValuesThatConditionsKeepAway) {
   EXPECT_EQ(count_thin("output t = sum[*](x)\n", data), 1u);
 }
 
+// Many records are not all looked at, unless one of them may be alone.
+TEST(Support, ManyRecordsAreHeldToTheSame) {
+  const Data many(20000);
+  for (const char* text :
+       {"output t = sum[*](x)\n", "output t = z' @ z\n", "output t = one_hot(g, 4)' @ z\n",
+        "output t = var[*](z)\n", "output t = sum[*](where(y > 0, x, 0))\n",
+        "output t = logsumexp[*](x)\n"})
+    EXPECT_EQ(count_thin(text, many), 0u) << text;
+  for (const char* text :
+       {"output t = sum[*](where(id == 19999, x, 0))\n", "output t = sum[*]((id != 19999) * x)\n",
+        "output t = sum[*](exp(-1e6 * square(id - 19999)) * x)\n",
+        "output t = sum[*](x / (id - 20000))\n", "output t = sum[*](exp(id / 20))\n",
+        "output t = sum[*](sqrt(id - 2))\n", "output t = max[*](id)\n"})
+    EXPECT_GT(count_thin(text, many), 0u) << text;
+}
+
 TEST(Support, ItIsSaidInASentence) {
   const std::vector<std::string> in = thin_in("output t = one_hot(id, 40)' @ z\n", Data()).words;
   ASSERT_FALSE(in.empty());
