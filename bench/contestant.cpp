@@ -54,8 +54,9 @@ void on_threads(int threads, const std::function<void(int)>& body) {
 namespace {
 
 const std::map<std::string, Contestant (*)(const Arguments&)> contestants = {
-    {"engine", make_engine}, {"federation", make_federation},     {"read", make_read},
-    {"dsyrk", make_dsyrk},   {"multiply_add", make_multiply_add}, {"scan", make_scan},
+    {"engine", make_engine}, {"support", make_support}, {"federation", make_federation},
+    {"read", make_read},     {"dsyrk", make_dsyrk},     {"multiply_add", make_multiply_add},
+    {"scan", make_scan},
 };
 const std::map<std::string, void (*)(const Arguments&)> generators = {
     {"generate", generate_arrays},

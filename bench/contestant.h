@@ -40,6 +40,8 @@ using Contestant = std::function<Outcome(int turn)>;
 
 // Starfold. The data is laid out beforehand; a turn is the rounds of the program.
 Contestant make_engine(const Arguments& arguments);
+// What a policy's look at the support of the same rounds takes; the rounds themselves do not count.
+Contestant make_support(const Arguments& arguments);
 // Starfold over several clients, from tables in memory to results; with time=rounds only its rounds
 // count, with time=round only the last of them.
 Contestant make_federation(const Arguments& arguments);

@@ -8,6 +8,7 @@
 
 #include "bench/contestant.h"
 #include "starfold/data/npy.h"
+#include "starfold/policy/support.h"
 #include "starfold/runtime/engine.h"
 #include "starfold/runtime/machine.h"
 #include "starfold/starfold.h"
@@ -101,6 +102,34 @@ Contestant make_engine(const Arguments& arguments) {
     const double seconds = since(start);
     return Outcome{
         seconds, values_of(machine.results()), {{"rounds", static_cast<double>(rounds)}}};
+  };
+}
+
+Contestant make_support(const Arguments& arguments) {
+  const auto program = load_program(arguments.text("program"));
+  const Plan& plan = *program->plan;
+  auto inputs = std::make_shared<Inputs>(load_inputs(plan.program, arguments));
+  const SizeValues sizes =
+      bind_client(plan.program, inputs->pooled, bind_settings(plan.program, inputs->settings));
+  EngineOptions options;
+  options.threads = static_cast<int>(arguments.number("threads"));
+  auto engine = std::make_shared<Engine>(program->plan, sizes, inputs->pooled, options);
+  inputs->pooled.arrays.clear();
+  auto support = std::make_shared<Support>(program->plan, sizes, *engine);
+  return [program, inputs, sizes, engine, support](int turn) {
+    Machine machine(program->plan, sizes, of_turn(inputs->settings, turn));
+    double seconds = 0;
+    double thin = 0;
+    while (machine.round() != nullptr) {
+      const Round& round = *machine.round();
+      const auto received = machine.to_send();
+      const std::vector<MergeState> states = engine->encode(round, received);
+      const Clock::time_point start = Clock::now();
+      thin += static_cast<double>(support->thin(round, received, states, 5, 1).size());
+      seconds += since(start);
+      machine.absorb(states);
+    }
+    return Outcome{seconds, values_of(machine.results()), {{"thin", thin}}};
   };
 }
 

@@ -77,6 +77,10 @@ def engine(name):
     return lambda sizes: own("engine", f"program={program(name)}")
 
 
+def support(name):
+    return lambda sizes: own("support", f"program={program(name)}")
+
+
 def federation(name, *words):
     return lambda sizes: own("federation", f"program={program(name)}", *(word.format(**sizes) for word in words))
 
@@ -167,6 +171,28 @@ ROWS = [
         ["numpy", "jax", "torch"],
         [Goal("limit", most=0.9), Goal("numpy", least=4)],
         operations=gram_operations,
+    ),
+    Row(
+        "node_support",
+        "a policy's look at the gradient's support, {records} x {columns}",
+        "the round it looks at",
+        {"records": 1_000_000, "columns": 50},
+        {"records": 20_000},
+        logistic_arrays,
+        support("logistic_gradient"),
+        engine("logistic_gradient"),
+        goals=[Goal("limit", most=1.0)],
+    ),
+    Row(
+        "node_support_newton",
+        "the same for gradient, Hessian and Newton step, {records} x {columns}",
+        "the round it looks at",
+        {"records": 200_000, "columns": 50},
+        {"records": 10_000},
+        logistic_arrays,
+        support("newton_step"),
+        engine("newton_step"),
+        goals=[Goal("limit", most=1.0)],
     ),
     Row(
         "logistic_fit",

@@ -36,6 +36,7 @@ class FaultyCarrier : public Carrier {
       nodes_.push_back(std::make_unique<Node>(client, cache));
       next_.push_back({0, std::nullopt});
       kept_.emplace_back();
+      old_.emplace_back();
     }
   }
 
@@ -49,8 +50,8 @@ class FaultyCarrier : public Carrier {
     note(client, request, answer);
     if (chance(8)) answer[answer.size() / 2] ^= 1;  // changed on its way
     if (chance(8)) answer.resize(answer.size() / 2);
-    if (!old_.empty() && chance(6)) arriving_.push_back({client, old_});
-    old_ = answer;
+    if (!old_[client].empty() && chance(6)) arriving_.push_back({client, old_[client]});
+    old_[client] = answer;
     const bool twice = chance(6);
     if (twice) arriving_.push_back({client, answer});
     if (chance(3)) {
@@ -93,7 +94,7 @@ class FaultyCarrier : public Carrier {
   std::vector<std::pair<std::uint64_t, std::optional<std::uint32_t>>> next_;
   std::vector<std::pair<Bytes, Bytes>> kept_;  // the last request that was answered, and the answer
   std::deque<Delivery> arriving_;
-  Bytes old_;
+  std::vector<Bytes> old_;  // by client
 };
 
 Verdict faults_change_nothing(const Case& c) {

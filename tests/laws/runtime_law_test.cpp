@@ -204,6 +204,7 @@ Verdict round_wise_shared_memory(const Case& c) {
       for (std::size_t i = 0; i < names.size(); ++i) {
         Node fresh(c.federation.clients[i], cache);
         if (request != start) fresh.handle(start);
+        if (request != start) fresh.go_on(static_cast<std::uint64_t>(coordinator.rounds_run()));
         coordinator.absorb(i, fresh.handle(request));
       }
     }

@@ -163,6 +163,8 @@ std::vector<Rests> rests_of(const Local& local, const ir::Node& fold, const Mono
   const auto square = [](double x, std::size_t) { return x * x; };
   if (&monoid == &monoids::sum)
     return {{{[&local, fold](const Values& values) { return local.alone(fold, values); }}, true}};
+  if (&monoid == &monoids::count && ir::is_op(fold, "count", 1))
+    return {{{entries([](double, std::size_t) { return 1.0; })}}};
   if (&monoid == &monoids::count) return {{{ones}}};
   if (&monoid == &monoids::norm) return {{{entries(square)}, true}, {{entries(square)}, true}};
   if (&monoid == &monoids::min || &monoid == &monoids::max) {
@@ -226,6 +228,20 @@ std::vector<Rests> rests_of(const Local& local, const ir::Node& fold, const Mono
            return local.each(fold, values, [i](const std::vector<Tensor>& x) { return x[i].data; });
          }},
          true});
+  }
+  for (std::size_t i = 0; i < fold.args.size(); ++i) {
+    covariance.push_back({{[&local, fold, state, i](const Values& values) {
+                            return local.each(fold, values, [&](const std::vector<Tensor>& x) {
+                              std::vector<double> squares = x[i].data;
+                              for (std::size_t k = 0; k < squares.size(); ++k) {
+                                const double deviation = squares[k] - state[1 + i].data[k];
+                                squares[k] = deviation * deviation;
+                              }
+                              return squares;
+                            });
+                          }},
+                          false,
+                          true});
   }
   covariance.push_back({{[&local, fold, state](const Values& values) {
                           return local.each(fold, values, [&](const std::vector<Tensor>& x) {
