@@ -38,7 +38,16 @@ class Local {
         const std::map<NodeId, Tensor>& received)
       : program_(plan.program), round_(round), sizes_(sizes), client_(client) {
     for (const auto& [id, value] : received) shared_[id] = value;
-    for (const NodeId id : round.constants) shared_[id] = compute(program_.graph[id], shared_);
+    std::map<NodeId, std::vector<Tensor>> several;  // results of one operation
+    for (const NodeId id : round.constants) {
+      const ir::Node& node = program_.graph[id];
+      if (node.kind == ir::Kind::project) {
+        shared_[id] = several.at(node.args[0])[node.index];
+        continue;
+      }
+      several[id] = results(node, shared_);
+      shared_[id] = several[id].front();
+    }
     values_ = evaluate({});
   }
 
@@ -121,11 +130,14 @@ class Local {
   const ir::Graph& graph() const { return program_.graph; }
 
  private:
-  Tensor compute(const ir::Node& node, const std::map<NodeId, Tensor>& values) const {
-    if (node.kind != ir::Kind::apply) return leaf_value(node, sizes_);
+  std::vector<Tensor> results(const ir::Node& node, const std::map<NodeId, Tensor>& values) const {
+    if (node.kind != ir::Kind::apply) return {leaf_value(node, sizes_)};
     std::vector<const Tensor*> args;
     for (const NodeId arg : node.args) args.push_back(&values.at(arg));
-    return apply(program_, node, std::move(args), sizes_).front();
+    return apply(program_, node, std::move(args), sizes_);
+  }
+  Tensor compute(const ir::Node& node, const std::map<NodeId, Tensor>& values) const {
+    return results(node, values).front();
   }
 
   const ir::Program& program_;
