@@ -44,8 +44,9 @@ bool same_value(const Tensor& a, const Tensor& b) {
 }
 
 // Whether an application may refuse the values or the sizes of a run. Positions of an indexing are sure where they
-// lie inside the axes whatever the sizes turn out to be.
+// lie inside the axes whatever the sizes turn out to be. A loop may refuse its count.
 bool may_refuse(const std::vector<Node>& nodes, const Node& node) {
+  if (node.kind == Kind::loop_result) return true;
   if (node.kind != Kind::apply || node.op->refuses) return node.kind == Kind::apply;
   std::size_t axis = 0;
   for (const Slice& slice : node.attrs.slices) {
