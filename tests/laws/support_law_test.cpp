@@ -219,7 +219,7 @@ std::vector<Rests> rests_of(const Local& local, const ir::Node& fold, const Mono
     const auto term = entries([own](double x, std::size_t cell) {
       return x == -INFINITY ? 0.0 : std::exp(x - own.data[cell]);
     });
-    return {{{term}, true}, {{term}, true}};
+    return {{{term}, true}};
   }
   if (&monoid == &monoids::moments) {
     const Tensor mean = state[1];
