@@ -124,55 +124,24 @@ void moments_sample(Sample sample, MergeState& into, std::size_t entry) {
   into[2].data[entry] = squares.value();
 }
 
-// --- logsumexp: scales, and sums of exponentials relative to them ------------------------------------
+// --- logsumexp: the value itself, so that a message does not show the largest number -----------------
 
-// Each state stands for log(scaled) + scale; the larger scale becomes the common one.
-void merge_logsumexp(MergeState& into, const MergeState& from) {
-  for (std::size_t i = 0; i < into[0].data.size(); ++i) {
-    double& scale_a = into[0].data[i];
-    double& sum_a = into[1].data[i];
-    const double scale_b = from[0].data[i];
-    const double sum_b = from[1].data[i];
-    const double top = larger(scale_a, scale_b);
-    const auto scaled = [top](double sum, double scale) {
-      return scale == top ? sum : sum * std::exp(scale - top);
-    };
-    sum_a = scaled(sum_a, scale_a) + scaled(sum_b, scale_b);
-    scale_a = top;
-  }
-}
-
-Tensor finish_logsumexp(const MergeState& state) {
-  Tensor result = state[0];
-  for (std::size_t i = 0; i < result.data.size(); ++i) {
-    const double scale = result.data[i];
-    // An infinite scale is the answer itself; scaling by it would give nan.
-    if (!std::isinf(scale)) result.data[i] = scale + std::log(state[1].data[i]);
-  }
-  return result;
-}
-
-std::string_view invalid_logsumexp(const MergeState& state) {
-  for (std::size_t i = 0; i < state[0].data.size(); ++i) {
-    if (state[0].data[i] == -inf && state[1].data[i] != 0)
-      return "it holds exponentials of no numbers";
-    if (std::isnan(state[0].data[i]) && !std::isnan(state[1].data[i]))
-      return "it holds exponentials relative to nan";
-  }
-  return {};
+double log_plus(double a, double b) {
+  const double top = larger(a, b);
+  const double rest = smaller(a, b);
+  // An infinity or a nan is the answer; nothing is added to what is alone.
+  if (!std::isfinite(top) || rest == -inf) return top;
+  return top + std::log1p(std::exp(rest - top));
 }
 
 void logsumexp_sample(Sample sample, MergeState& into, std::size_t entry) {
   double top = -inf;
   for (const double x : sample) top = larger(top, x);
-  const double scale = exp_scale(top);
   CompensatedSum sum;
   for (const double x : sample) {
-    if (std::isfinite(scale)) sum.add(std::exp(x - scale));
+    if (std::isfinite(top)) sum.add(std::exp(x - top));
   }
-  into[0].data[entry] = scale;
-  // An infinite maximum or a nan is the answer.
-  into[1].data[entry] = std::isfinite(top) ? sum.value() : top == -inf ? 0 : top == inf ? 1 : top;
+  into[0].data[entry] = std::isfinite(top) ? top + std::log(sum.value()) : top;
 }
 
 // --- norm: scales, and sums of squares relative to them -------------------------------------------------
@@ -299,16 +268,10 @@ Monoid moments_row() {
 }
 
 Monoid logsumexp_row() {
-  Monoid row;
-  row.name = "logsumexp";
-  row.words = "exponentials added up at a common scale";
-  row.parts = {{"scales", Extent::result, -inf, is_exp_scale, "a scale is not one of the steps"},
-               {"sums of exponentials", Extent::result, 0, is_not_negative,
-                "a sum of exponentials is negative"}};
-  row.merge = merge_logsumexp;
-  row.finish = finish_logsumexp;
-  row.invalid = invalid_logsumexp;
-  row.fold = fold_entries<logsumexp_sample>;
+  Monoid row = entries("logsumexp", "their exponentials added up",
+                       {"logarithms of sums of exponentials", Extent::result, -inf},
+                       merge_entries<log_plus>, fold_entries<logsumexp_sample>);
+  row.exact = false;
   return row;
 }
 

@@ -8,7 +8,6 @@ namespace starfold {
 namespace {
 
 constexpr int step = 256;
-constexpr double exp_step = 512;
 
 }  // namespace
 
@@ -28,12 +27,6 @@ double rescaled(double squares, double scale, double to) {
   // Twice, since the square of the quotient may be too small for a double while the result is not.
   return scale == 0 ? squares : squares * (scale / to) * (scale / to);
 }
-
-double exp_scale(double top) {
-  return std::isfinite(top) ? std::trunc(top / exp_step) * exp_step + 0.0 : top;
-}
-
-bool is_exp_scale(double x) { return !std::isfinite(x) || std::fmod(x, exp_step) == 0; }
 
 double merged_mean(double n_a, double mean_a, double n_b, double mean_b) {
   const double n = n_a + n_b;

@@ -16,14 +16,6 @@ bool is_square_scale(double x);
 // A sum of squares relative to `scale`, relative to another.
 double rescaled(double squares, double scale, double to);
 
-// The scale of a sum of exponentials of numbers up to `top`: a multiple of 512, so that exponentials relative to it lie well
-// inside the range of doubles. It is 0 for all numbers of ordinary size: what a client sends then tells nothing of
-// its largest one. nan and infinities are scales of their own.
-double exp_scale(double top);
-
-// Whether a number is such a scale.
-bool is_exp_scale(double x);
-
 // The mean of two groups together, symmetric in them.
 double merged_mean(double n_a, double mean_a, double n_b, double mean_b);
 

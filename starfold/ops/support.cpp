@@ -111,11 +111,10 @@ Rests comoments(Builder& build, const ir::Node& fold, State state) {
 
 Rests logsumexp(Builder& build, const ir::Node& fold, State state) {
   // Finite also where there is nothing, so that -inf has no term.
-  const NodeId own = build.call("max", {build.add(state[0], build.call("log", {state[1]})),
-                                        build.number(std::numeric_limits<double>::lowest())});
+  const NodeId own =
+      build.call("max", {state[0], build.number(std::numeric_limits<double>::lowest())});
   const NodeId relative = build.sub(fold.args[0], spread(build, fold, own));
-  const Rest rest{total(build, fold, build.call("exp", {relative})), true};
-  return {{rest}, {rest}};
+  return {{{total(build, fold, build.call("exp", {relative})), true}}};
 }
 
 Rests norm(Builder& build, const ir::Node& fold, State /*state*/) {

@@ -254,15 +254,12 @@ class LogSumExp final : public ByBlock {
       const double here = folds.max(columns[k], n);
       if (here > top || std::isnan(here)) top = here;
     }
-    const double scale = exp_scale(top);
+    // An infinity or a nan is the answer.
+    part(0, place) = top;
+    if (!std::isfinite(top)) return;
     double sum = 0;
-    if (!std::isfinite(scale)) {
-      sum = top == -inf ? 0 : top == inf ? 1 : top;  // the maximum is the answer
-    } else {
-      for (std::size_t k = 0; k < count; ++k) sum += folds.sum_exp(columns[k], scale, n);
-    }
-    part(0, place) = scale;
-    part(1, place) = sum;
+    for (std::size_t k = 0; k < count; ++k) sum += folds.sum_exp(columns[k], top, n);
+    part(0, place) = top + std::log(sum);
   }
 };
 

@@ -126,10 +126,10 @@ void deviations(const double* x, double center, std::size_t n, double* first, do
   *second = lanes<Sum>(hn::Add(square_a, square_b));
 }
 
-double sum_exp(const double* x, double scale, std::size_t n) {
+double sum_exp(const double* x, double top, std::size_t n) {
   const D d;
   const std::size_t step = hn::Lanes(d);
-  const V t = number(scale);
+  const V t = number(top);
   V a = number(0);
   V b = a;
   std::size_t i = 0;

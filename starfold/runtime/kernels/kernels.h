@@ -42,7 +42,7 @@ struct Folds {
   bool (*all)(const double* x, std::size_t n);
   // first = sum of (x - center), second = sum of their squares.
   void (*deviations)(const double* x, double center, std::size_t n, double* first, double* second);
-  double (*sum_exp)(const double* x, double scale, std::size_t n);  // of exp(x - scale)
+  double (*sum_exp)(const double* x, double top, std::size_t n);  // of exp(x - top), top finite
   double (*dot)(const double* a, const double* b, std::size_t n);
 };
 const Folds& folds();
