@@ -89,6 +89,11 @@ std::optional<double> by_words(const std::string& merge, double a, double b) {
   if (merge == "max") return std::isnan(a) || a > b ? a : b;
   if (merge == "any") return a != 0 || b != 0 ? 1 : 0;
   if (merge == "all") return a != 0 && b != 0 ? 1 : 0;
+  if (merge == "logsumexp") {
+    if (std::isnan(a) || std::isnan(b)) return std::nan("");
+    const double top = std::max(a, b);
+    return std::isinf(top) ? top : top + std::log(std::exp(a - top) + std::exp(b - top));
+  }
   return std::nullopt;
 }
 
