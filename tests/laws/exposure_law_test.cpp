@@ -89,6 +89,10 @@ std::optional<double> by_words(const std::string& merge, double a, double b) {
   if (merge == "max") return std::isnan(a) || a > b ? a : b;
   if (merge == "any") return a != 0 || b != 0 ? 1 : 0;
   if (merge == "all") return a != 0 && b != 0 ? 1 : 0;
+  if (merge == "logsumexp") {
+    const double top = std::isnan(a) || a > b ? a : b;
+    return std::isfinite(top) ? top + std::log(std::exp(a - top) + std::exp(b - top)) : top;
+  }
   return std::nullopt;
 }
 
