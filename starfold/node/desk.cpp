@@ -310,8 +310,12 @@ void Desk::check_support(Session& session, const Round& round, const std::vector
   for (std::size_t i = 0; i < round.receives.size(); ++i)
     values.emplace(round.receives[i], received[i]);
   const double least = config_.policy.min_support;
-  const std::vector<ThinCell> thin =
-      session.support->thin(round, values, state.states, least, most_told);
+  std::vector<ThinCell> thin;
+  try {
+    thin = session.support->thin(round, values, state.states, least, most_told);
+  } catch (const RunError& error) {  // what cannot be held to its support does not leave
+    throw Refused{{Refusal::policy, "min_support", error.what()}};
+  }
   if (thin.empty()) return;
   std::string detail;
   for (const ThinCell& cell : thin) {
