@@ -63,6 +63,10 @@ struct RunReport {
   std::vector<std::int64_t> round_runs;  // by round of the plan: how often it ran
   std::map<std::string, std::vector<std::string>>
       columns;                        // names by input, where the caller knows them
+  // What a study says of it, where there is one: for the report.
+  std::string missing;                            // "error", "drop", "nan"
+  std::map<std::string, std::string> references;  // by column with levels: the one without a column
+  std::string finished;                           // when, in UTC
   bool client_details = true;         // whether a page may say how many records each client has
   std::string run;                    // the identity of a run over nodes; empty in one process
   std::vector<Departure> departures;  // clients that the run went on without

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "starfold/page/chart.h"
+#include "starfold/base/hash.h"
 #include "starfold/page/html.h"
 #include "starfold/page/listing.h"
 #include "starfold/page/number.h"
@@ -256,6 +257,30 @@ PictureFacts facts_of(const RunReport& report) {
   return facts;
 }
 
+// What a reader needs to know, or to repeat it.
+std::string about(const RunReport& report, const CompiledProgram& program) {
+  std::vector<std::vector<Field>> rows = {{{"Finished"}, {escape(report.finished)}}};
+  std::vector<std::string> names;
+  for (const ClientReport& client : report.clients) names.push_back(escape(client.name));
+  if (!names.empty()) rows.push_back({{"Clients"}, {listed_some(names, 20)}});
+  for (const auto& [input, columns] : report.columns) {
+    std::vector<std::string> shown;
+    for (const std::string& column : columns) shown.push_back(code(column));
+    rows.push_back({{"Input " + code(input)}, {listed_some(shown, 40)}});
+  }
+  for (const auto& [column, level] : report.references)
+    rows.push_back({{"Reference level of " + code(column)}, {level.empty() ? "none" : code(level)}});
+  if (!report.missing.empty())
+    rows.push_back({{"Records with a missing value"},
+                    {report.missing == "drop"  ? "left out"
+                     : report.missing == "nan" ? "used with nan in its place"
+                                               : "an error: there was none"}});
+  if (!report.run.empty()) rows.push_back({{"Run"}, {code(report.run)}});
+  rows.push_back({{"Program (SHA-256)"}, {code(sha256_hex(program.text.text))}});
+  rows.push_back({{"Plan (SHA-256)"}, {code(program.hash)}});
+  return table("About this run", {{"What"}, {""}}, rows);
+}
+
 }  // namespace
 
 std::string report_html(const RunReport& report, const CompiledProgram& program) {
@@ -276,6 +301,8 @@ std::string report_html(const RunReport& report, const CompiledProgram& program)
   document.sections.push_back(
       {"sent", report.packed > 0 ? "What each client would send" : "What each client sent",
        sent(report, plan, sources)});
+  if (!report.finished.empty())
+    document.sections.push_back({"about", "About this run", about(report, program)});
   const std::string parts = time_parts(report);
   document.sections.push_back(
       {"rounds", "How it ran",

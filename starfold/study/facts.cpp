@@ -122,6 +122,7 @@ StudyFacts study_facts(const Study& study, const ir::Program& program) {
   facts.file = fs::path(study.file).filename().string();
   facts.simulation = study.simulation;
   facts.missing = missing_word(study.missing);
+  facts.references = reference_levels(study);
   for (const StudyClient& client : study.clients)
     facts.clients.push_back({client.name,
                              client.source.empty()

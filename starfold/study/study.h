@@ -65,6 +65,9 @@ void check_study(const Study& study, const ir::Program& program);
 // needs a value and has none.
 Settings study_settings(const Study& study, const ir::Program& program);
 
+// By categorical column: the level that has no column of its own; empty where all have.
+std::map<std::string, std::string> reference_levels(const Study& study);
+
 // "error", "drop", "nan"; "512MB", "2 GiB". StudyError otherwise.
 Missing parse_missing(const std::string& word);
 std::int64_t parse_memory(const std::string& text);
