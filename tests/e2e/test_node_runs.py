@@ -251,3 +251,19 @@ def test_many_nodes(nodes):
         nodes.add(f"n{i}", hospital(i, 60))
     program = "input x : [*, p]\noutput m = mean[*](x)\noutput v = var[*](x)\n"
     assert outputs(nodes.run(nodes.study(program, 'x = ["age", "bmi"]'))) == outputs(nodes.run(nodes.local(program, 'x = ["age", "bmi"]')))
+
+
+def test_check_and_explain_speak_of_nodes(three):
+    study = three.study(LOGISTIC, INPUTS)
+    three.stop()  # nobody is asked
+    told = three.command_line("check", study)
+    assert told.returncode == 0 and "client north: a node, its source visits" in told.stdout and "age, bmi" in told.stdout
+    answer = json.loads(three.command_line("check", study, "--json").stdout)
+    assert answer["study"]["sizes"]["p"] == 2 and answer["study"]["round_numbers"] == [12]
+    page = three.folder / "page.html"
+    assert three.command_line("explain", study, "--html", page).returncode == 0
+    text = page.read_text()
+    assert "What a node would do" in text and "at least 12 usable records" in text and "secure aggregation" in text
+    three.study("input x : [*]\noutput m = max[*](x)\n", 'x = "age"')
+    assert three.command_line("explain", study, "--html", page).returncode == 0
+    assert "it refuses this study" in page.read_text()
