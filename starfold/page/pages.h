@@ -16,6 +16,7 @@ struct StudyFacts {
     std::string name;
     std::string data;   // the name of a file; may be empty
     std::string query;  // may be empty
+    bool node = false;  // it has its own data, and decides what may be read
   };
   std::string file;  // the study's own name
   std::vector<Client> clients;

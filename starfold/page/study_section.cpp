@@ -24,7 +24,9 @@ std::string clients_table(const StudyFacts& study) {
     if (rows.size() == most) break;
     rows.push_back({{escape(client.name)},
                     {client.data.empty() ? "" : code(client.data)},
-                    {client.query.empty() ? "all of it" : code(client.query)}});
+                    {client.node            ? "what its owner allows"
+                     : client.query.empty() ? "all of it"
+                                            : code(client.query)}});
   }
   return (rows.empty()
               ? std::string()

@@ -128,7 +128,7 @@ StudyFacts study_facts(const Study& study, const ir::Program& program) {
                              client.source.empty()
                                  ? fs::path(client.data.path).filename().string()
                                  : fmt::format("a node, its source {}", client.source),
-                             client.data.query});
+                             client.data.query, !client.source.empty()});
   facts.sizes = bind_settings(program, study_settings(study, program));
   if (study.federation.via != Federation::Via::files) {
     add_named_columns(study, program, facts);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/node_rounds [ROUNDS]: what a round over a node's socket takes, beside the same round in one process.
+"""build/venv/bin/python bench/node_rounds [ROUNDS]: what a round over a node's socket takes, beside the same round in one process.
 
 One node with 1,000 records, a program of ROUNDS (500) rounds of a few numbers, on the disk of the temporary folder and in memory
 (/dev/shm), where the two syncs before each reply cost nothing. Prints milliseconds per round.
