@@ -13,7 +13,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e"))
-from federation import Federation, hospital  # noqa: E402
+from node_federation import Federation, hospital  # noqa: E402
 
 COMMAND = os.environ.get("STARFOLD", str(ROOT / "build/starfold"))
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 500

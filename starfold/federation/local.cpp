@@ -120,7 +120,7 @@ class LocalRun {
     const auto threads = static_cast<std::size_t>(greeting ? 1 : threads_);
     in_parallel(nodes_.size(), threads, [&](std::size_t i) {
       answers[i] = nodes_[i].handle(request);
-      if (greeting && packs_[i].clients.size() == 1) nodes_[i].release_arrays();
+      if (greeting) nodes_[i].release_arrays();
     });
     const double worked = since(round_start);
     report_.times.clients += worked;
@@ -141,10 +141,10 @@ class LocalRun {
   [[noreturn]] void fail(std::size_t i, const Bytes& request) {
     const RunError failure = *nodes_[i].trouble();
     if (packs_[i].clients.size() == 1) throw failure;
-    const Client client = nodes_[i].release_client();
+    const Arrays arrays = nodes_[i].arrays();
     std::vector<Bytes> requests = {greeting_};
     if (request != greeting_) requests.push_back(request);
-    throw blame(program_->plan->program, packs_[i], client.arrays, failure, requests,
+    throw blame(program_->plan->program, packs_[i], arrays, failure, requests,
                 static_cast<std::uint64_t>(coordinator_.rounds_run()), cache_, engine_);
   }
 

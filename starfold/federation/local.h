@@ -62,7 +62,7 @@ struct RunReport {
   SizeValues sizes;                      // what the data and the settings made of the sizes
   std::vector<std::int64_t> round_runs;  // by round of the plan: how often it ran
   std::map<std::string, std::vector<std::string>>
-      columns;                        // names by input, where the caller knows them
+      columns;  // names by input, where the caller knows them
   // What a study says of it, where there is one: for the report.
   std::string missing;                            // "error", "drop", "nan"
   std::map<std::string, std::string> references;  // by column with levels: the one without a column

@@ -114,6 +114,22 @@ Message Node::dispatch(Message& request) {
   refuse(Refusal::not_a_request, "this message is not for a client");
 }
 
+void Node::release_arrays() {
+  if (!engine_) return;
+  std::erase_if(client_.arrays, [&](const auto& array) { return engine_->has_array(array.first); });
+}
+
+Arrays Node::arrays() const {
+  Arrays all = client_.arrays;
+  if (!engine_) return all;
+  for (const ir::Input& input : program_->plan->program.inputs) {
+    if (all.count(input.name) != 0) continue;
+    if (std::optional<Tensor> array = engine_->array(input.name))
+      all.emplace(input.name, *std::move(array));
+  }
+  return all;
+}
+
 void Node::go_on(std::uint64_t sequence, std::optional<std::uint32_t> after) {
   last_.reset();
   sequence_ = sequence;

@@ -59,12 +59,9 @@ class Node {
 
   // Lets go of the arrays as they came, once the program that was started has laid them out. No other
   // program can be started after that.
-  void release_arrays() { client_.arrays.clear(); }
-  // Ends the node: its client, as far as it still has its arrays. What was laid out is let go first.
-  Client release_client() {
-    engine_.reset();
-    return std::move(client_);
-  }
+  void release_arrays();
+  // Its arrays, as they came or from what was laid out.
+  Arrays arrays() const;
 
  private:
   Message dispatch(Message& request);

@@ -22,7 +22,7 @@ struct StudyFacts {
   std::vector<Client> clients;
   std::string simulation;  // instead of clients
   std::map<std::string, std::vector<std::string>>
-      columns;  // by input; without one that takes an array
+      columns;                                    // by input; without one that takes an array
   std::map<std::string, std::string> references;  // by column with levels: the one without a column
   SizeValues sizes;
   std::string missing;  // what happens to records with a missing value: "error", "drop", "nan"

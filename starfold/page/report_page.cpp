@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "starfold/page/chart.h"
 #include "starfold/base/hash.h"
+#include "starfold/page/chart.h"
 #include "starfold/page/html.h"
 #include "starfold/page/listing.h"
 #include "starfold/page/number.h"
@@ -269,7 +269,8 @@ std::string about(const RunReport& report, const CompiledProgram& program) {
     rows.push_back({{"Input " + code(input)}, {listed_some(shown, 40)}});
   }
   for (const auto& [column, level] : report.references)
-    rows.push_back({{"Reference level of " + code(column)}, {level.empty() ? "none" : code(level)}});
+    rows.push_back(
+        {{"Reference level of " + code(column)}, {level.empty() ? "none" : code(level)}});
   if (!report.missing.empty())
     rows.push_back({{"Records with a missing value"},
                     {report.missing == "drop"  ? "left out"

@@ -87,18 +87,22 @@ std::string policy_part(const Plan& plan, const StudyFacts& study) {
   }
   if (plan.rounds == 0) return "";
   std::string text =
-      "<h3>What a node would do</h3>\n<p>Each client that is a node decides for itself. With the policy "
+      "<h3>What a node would do</h3>\n<p>Each client that is a node decides for itself. With the "
+      "policy "
       "that a node has by default, ";
   if (!refused.empty()) {
     text += fmt::format(
-        "it refuses this study: {} may show single records, or is not among the merges it allows.</p>\n",
+        "it refuses this study: {} may show single records, or is not among the merges it "
+        "allows.</p>\n",
         listed_some({refused.begin(), refused.end()}, 6));
   } else {
     const auto least = std::max(static_cast<double>(policy.min_records),
                                 std::ceil(static_cast<double>(most) / policy.max_ratio));
     text += fmt::format(
-        "it answers if it has at least {} usable records{}, if every number rests on at least {:g} of "
-        "them, effectively, or on none, and if no condition leaves out fewer; for at most {} rounds and "
+        "it answers if it has at least {} usable records{}, if every number rests on at least {:g} "
+        "of "
+        "them, effectively, or on none, and if no condition leaves out fewer; for at most {} "
+        "rounds and "
         "{} numbers, and {:g} numbers for each record, over all runs of the study.</p>\n",
         known ? grouped(static_cast<std::int64_t>(least)) : std::string("as many"),
         known ? "" : " as a round releases numbers", policy.min_support, grouped(policy.max_rounds),
@@ -106,8 +110,10 @@ std::string policy_part(const Plan& plan, const StudyFacts& study) {
   }
   return text +
          "<p class=\"note\">What the server learns that it need not: the summary of each client, "
-         "not only that of all together (secure aggregation hides it; no node of this version offers it); "
-         "from how long an answer takes, roughly how many records a client has. Types and policy do not "
+         "not only that of all together (secure aggregation hides it; no node of this version "
+         "offers it); "
+         "from how long an answer takes, roughly how many records a client has. Types and policy "
+         "do not "
          "stop someone who combines many well-supported answers to find out about a record: noise "
          "(differential privacy) does.</p>\n";
 }

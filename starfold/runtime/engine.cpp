@@ -193,6 +193,26 @@ class Engine::Impl {
     return static_cast<std::int64_t>(most);
   }
 
+  bool has_array(const std::string& name) const {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i] && program().inputs[i].name == name) return true;
+    }
+    return false;
+  }
+  std::optional<Tensor> array(const std::string& name) const {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const ir::Input& input = program().inputs[i];
+      if (input.name != name || !inputs_[i]) continue;
+      const Cut& cut = cut_of(input.type.record_set());
+      const std::size_t axis = *input.type.record_axis();
+      Shape shape = cell_shape(input.type, sizes());
+      shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis),
+                   static_cast<std::int64_t>(cut.records));
+      return engine::from_column_blocks(*inputs_[i], std::move(shape), axis, cut);
+    }
+    return std::nullopt;
+  }
+
   std::vector<MergeState> encode(const Round& round, const std::map<NodeId, Tensor>& received) {
     const RoundProgram& compiled = encoders_->impl_->program(round);
     std::vector<MergeState> states = zeros(round);
@@ -430,6 +450,9 @@ Engine::Engine(std::shared_ptr<const Encoders> encoders, const Engine& same_clie
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
+
+bool Engine::has_array(const std::string& input) const { return impl_->has_array(input); }
+std::optional<Tensor> Engine::array(const std::string& input) const { return impl_->array(input); }
 
 std::vector<MergeState> Engine::encode(const Round& round,
                                        const std::map<NodeId, Tensor>& received) {

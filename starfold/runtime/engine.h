@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,10 @@ class Engine {
 
   // How many records there are, in the record set that has most.
   std::int64_t records() const;
+  // Whether it has laid out the array of an input.
+  bool has_array(const std::string& input) const;
+  // The array of an input that it has laid out; none when it has not, or reads a table.
+  std::optional<Tensor> array(const std::string& input) const;
 
  private:
   class Impl;

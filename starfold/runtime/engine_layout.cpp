@@ -45,4 +45,18 @@ Buffer in_column_blocks(const Tensor& tensor, std::size_t record_axis, const Cut
   return result;
 }
 
+Tensor from_column_blocks(const Buffer& blocks, Shape shape, std::size_t record_axis,
+                          const Cut& cut) {
+  Tensor tensor(std::move(shape));
+  const AxisView spread(tensor.shape, record_axis);
+  for (std::size_t b = 0; b < cut.blocks; ++b) {
+    const double* const block = blocks.data() + b * spread.cells() * cut.stride;
+    for (std::size_t cell = 0; cell < spread.cells(); ++cell) {
+      for (std::size_t i = 0; i < cut.length(b); ++i)
+        tensor.data[spread.place(b * cut.block + i, cell)] = block[cell * cut.stride + i];
+    }
+  }
+  return tensor;
+}
+
 }  // namespace starfold::engine

@@ -65,4 +65,8 @@ struct Cut {
 Buffer in_column_blocks(const Tensor& tensor, std::size_t record_axis, const Cut& cut,
                         int threads = 1);
 
+// The input again, from its blocks.
+Tensor from_column_blocks(const Buffer& blocks, Shape shape, std::size_t record_axis,
+                          const Cut& cut);
+
 }  // namespace starfold::engine

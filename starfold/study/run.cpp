@@ -94,8 +94,7 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
       !over_nodes && (run.study.client_details || !run.study.simulation.empty());
   run.report.missing = missing_word(run.study.missing);
   run.report.references = reference_levels(run.study);
-  run.report.finished =
-      fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));
+  run.report.finished = fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));
   run.versions["starfold"] = version();
   if (const std::string duckdb = loaded_duckdb_version(); !duckdb.empty())
     run.versions["duckdb"] = duckdb;

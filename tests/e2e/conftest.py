@@ -7,7 +7,7 @@ import tempfile
 
 import numpy as np
 import pytest
-from federation import Federation, hospital
+from node_federation import Federation, hospital
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMAND = os.environ.get("STARFOLD", str(ROOT / "build" / "starfold"))

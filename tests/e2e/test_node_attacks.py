@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from federation import DESCRIBE, LIMIT, agreement, bindings, encode_message, hospital, kind, message, read_frame, start_message
+from node_federation import DESCRIBE, LIMIT, agreement, bindings, encode_message, hospital, kind, message, read_frame, start_message
 
 RUN = "0123456789abcdef" * 2
 ID = 'id = "id"'

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from federation import LIMIT, hospital, wait_until
+from node_federation import LIMIT, hospital, wait_until
 
 MEAN = "input x : [*, p]\noutput m = mean[*](x)\n"
 X = 'x = ["age", "bmi"]'

@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from federation import LIMIT, LOGISTIC, hospital, read_frame, wait_until
+from node_federation import LIMIT, LOGISTIC, hospital, read_frame, wait_until
 
 INPUTS = 'x = ["age", "bmi"]\ny = "y"'
 
@@ -43,7 +43,7 @@ def test_categories_missing_values_and_all_columns(nodes):
     extra = '[categorical.sex]\nlevels = ["f", "m"]\n[options]\nmissing = "drop"'
     assert outputs(nodes.run(nodes.study(program, inputs, extra=extra))) == outputs(nodes.run(nodes.local(program, inputs, extra=extra)))
     code, answer, err = nodes.run(nodes.study(program, inputs, extra=extra.replace("drop", "error")))
-    assert code == 1 and answer["refused"] == {"client": "a", "rule": "policy"}
+    assert code == 1 and answer["refused"]["rule"] == "policy" and answer["refused"]["client"] in ("a", "b")
     assert "12" not in err  # not how many are missing
 
 
