@@ -6,10 +6,13 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 
+import numpy as np
 import pytest
+from conftest import ROOT
 from node_federation import LIMIT, LOGISTIC, hospital, read_frame, wait_until
 
 INPUTS = 'x = ["age", "bmi"]\ny = "y"'
@@ -267,3 +270,18 @@ def test_check_and_explain_speak_of_nodes(three):
     three.study("input x : [*]\noutput m = max[*](x)\n", 'x = "age"')
     assert three.command_line("explain", study, "--html", page).returncode == 0
     assert "it refuses this study" in page.read_text()
+
+
+def test_the_demo_over_three_nodes(nodes):
+    """The study of `make demo`, each hospital behind a node with the policy that a node has by default."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    import demo
+    rng = np.random.default_rng(7)
+    for name, count in demo.HOSPITALS.items():
+        rows = demo.make_records(rng, count)
+        nodes.add(name, {column: [row[i] for row in rows] for i, column in enumerate(demo.COLUMNS)})
+    head, options = demo.STUDY.split("[[client]]")[0], '[options]\nmissing = "drop"\n'
+    local, over = nodes.folder / "local.toml", nodes.folder / "study.toml"
+    local.write_text(head + "".join(f'[[client]]\nname = "{n.name}"\ndata = "{n.folder}/visits.csv"\n' for n in nodes.nodes) + options)
+    over.write_text(head + "".join(f'[[client]]\nname = "{n.name}"\nnode = "{n.socket}"\nsource = "visits"\n' for n in nodes.nodes) + options)
+    assert outputs(nodes.run(over)) == outputs(nodes.run(local))
