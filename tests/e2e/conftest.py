@@ -131,5 +131,5 @@ def nodes():
 def three(nodes):
     """Three nodes that run, each with 200 records."""
     for i, name in enumerate(("north", "east", "south")):
-        nodes.add(name, hospital(i), "max_total_ratio = 1000")
+        nodes.add(name, hospital(i), "max_total_ratio = 100000\nmax_rounds = 1000000\nmax_numbers = 100000000")
     return nodes

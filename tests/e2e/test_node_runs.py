@@ -202,7 +202,7 @@ def test_two_runs_in_one_checkpoint_folder(three):
     process.communicate()
 
 
-@pytest.mark.parametrize("kills", [int(os.environ.get("STARFOLD_KILLS", "12"))])
+@pytest.mark.parametrize("kills", [int(os.environ.get("STARFOLD_KILLS", "40"))])
 def test_killed_at_random(three, kills):
     """Coordinator and nodes are killed and started again at random; the answer has the same bits. STARFOLD_KILLS=200: the long form."""
     program = LOGISTIC.replace("repeat 8", "repeat 100")
