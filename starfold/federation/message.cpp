@@ -169,7 +169,7 @@ constexpr RefusalRow refusals[refusal_count] = {
     {"its policy allows fewer numbers", "max_numbers"},
     {"its policy allows fewer rounds", "max_rounds"},
     {"its policy does not list this program", "programs"},
-    {"its owner has not approved this study yet", "approval"},
+    {"its owner has not approved this study yet", "programs"},
     {"its owner has denied this study", "denied"},
     {"this study was refused too often there; its owner must approve it again", "max_refusals"},
     {"its policy requires differential privacy", "privacy"},

@@ -87,18 +87,18 @@ def test_programs_by_hash(run, nodes):
 
 
 def test_programs_that_are_approved(run, nodes):
-    assert run(MEAN, X, 'programs = "approved"') == (1, "approval")
+    assert run(MEAN, X, 'programs = "approved"') == (1, "programs")
     node = nodes.nodes[0]
     listed = nodes.command_line("node", "pending", node.file)
     ident = node.lines()[-1]["agreement"]
     assert ident[:12] in listed.stdout and "sum[*](x)" in listed.stdout
-    assert run(MEAN, X, again=True) == (1, "approval")
+    assert run(MEAN, X, again=True) == (1, "programs")
     assert nodes.command_line("node", "approve", ident[:12], node.file).returncode == 0
     assert run(MEAN, X, again=True) == (0, None)
     assert nodes.command_line("node", "deny", ident, node.file).returncode == 0
     assert run(MEAN, X, again=True) == (1, "denied")
     # What a coordinator calls approved is nothing to the node: another program waits.
-    assert run(LOOP, 'x = "age"', again=True) == (1, "approval")
+    assert run(LOOP, 'x = "age"', again=True) == (1, "programs")
 
 
 def test_privacy_and_secure_aggregation(run):
