@@ -6,6 +6,7 @@
 #include <set>
 
 #include "starfold/base/error.h"
+#include "starfold/base/hash.h"
 
 namespace starfold {
 namespace {
@@ -202,10 +203,23 @@ void Coordinator::ask() {
 
 // --- checkpoints ----------------------------------------------------------------------------------
 
+// Of what a run is given besides its program, bindings and clients.
+std::string Coordinator::settings_hash() const {
+  ByteWriter out;
+  out.numbers(settings_.sizes);
+  for (const auto& [name, value] : settings_.shared) {
+    out.text(name);
+    out.tensor(value);
+  }
+  for (const std::string& source : identity_.sources) out.text(source);
+  return sha256_hex(out.take());
+}
+
 Bytes Coordinator::save() const {
   ByteWriter out;
   out.text(identity_.run);
   out.text(agreement_);
+  out.text(settings_hash());
   out.number(static_cast<std::uint32_t>(clients_.size()));
   for (const std::string& client : clients_) out.text(client);
   out.number(static_cast<std::uint8_t>(phase_));
@@ -237,6 +251,9 @@ Coordinator Coordinator::resume(std::shared_ptr<const CompiledProgram> program, 
 void Coordinator::restore(ByteReader& in) {
   if (in.text() != agreement_)
     throw RunError("the checkpoint belongs to another program, or to other bindings of its inputs");
+  if (in.text() != settings_hash())
+    throw RunError(
+        "the checkpoint belongs to other values of inputs and sizes, or to other sources");
   std::vector<std::string> names;
   for (auto left = in.number<std::uint32_t>(); left > 0; --left) names.push_back(in.text());
   if (names != clients_) throw RunError("the checkpoint belongs to other clients");

@@ -104,6 +104,7 @@ class Coordinator {
   void count_answer();
   void all_answered();
   void ask();
+  std::string settings_hash() const;
   void restore(ByteReader& in);
 
   std::shared_ptr<const CompiledProgram> program_;

@@ -98,6 +98,8 @@ Desk::~Desk() = default;
 void Desk::reload(const Policy& policy) {
   config_.policy = policy;
   policy_hash_ = starfold::policy_hash(policy);
+  sessions_
+      .clear();  // runs that were started under another policy are started again under this one
 }
 
 Answer Desk::answer(std::string_view bytes, const std::string& peer) {
@@ -157,8 +159,9 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   auto session = std::make_unique<Session>();
   session->greeting = request.hash;
   session->study = message.study;
-  if (message.program.text.size() > longest_program)
-    refuse_request(Refusal::program_errors, "the program is too long");
+  std::size_t length = message.program.text.size();
+  for (const auto& [name, text] : message.program.modules) length += name.size() + text.size();
+  if (length > longest_program) refuse_request(Refusal::program_errors, "the program is too long");
   session->program = cache_.get(message.program, message.optimize);
   if (!session->program->plan) refuse_request(Refusal::program_errors, "the program has errors");
   session->plan = request.plan = session->program->hash;
@@ -169,8 +172,7 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   if ((last && last->agreement != session->agreement) ||
       (known != nullptr && known->agreement != session->agreement))
     refuse_request(Refusal::another_program, "the run was started with another program");
-  if (const Forbidden forbidden =
-          forbids_study(config_.policy, account(session->agreement), session->plan)) {
+  if (const Forbidden forbidden = forbids_study(config_.policy, account(*session), session->plan)) {
     if (forbidden->reason == Refusal::pending) note_pending(request, *session);
     throw Refused{*forbidden};
   }
@@ -187,9 +189,16 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   require(forbids_program(config_.policy, *session->source, *session->program->plan, bindings));
   load(*session, bindings);
   request.data = session->data;
+  if (last && last->data != session->data)
+    throw Refused{{Refusal::policy, "records", "the data are not those that the run began with"}};
   Message hello = session->node->answer(message);
   if (const auto* refusal = std::get_if<RefuseMessage>(&hello))
     refuse_request(refusal->reason, session->node->trouble()->what());
+  for (const Round* round : rounds_of(*session->program->plan))
+    require(forbids_round(config_.policy, account(*session),
+                          round_numbers(*session->program->plan, *round, session->node->sizes())));
+  require(forbids_memory(*session->program->plan, session->node->sizes(), options_.threads,
+                         plan_memory(options_.memory).values));
   session->records = record_counts(session->program->plan->program, session->node->client());
   require(forbids_records(config_.policy, *session->program->plan, session->node->sizes(),
                           session->records));
@@ -255,7 +264,7 @@ Bytes Desk::encode(Request& request, EncodeMessage message) {
   if (std::optional<Bytes> reply = repeated(request, *session, message)) return *std::move(reply);
 
   const Plan& plan = *session->program->plan;
-  const Account& had = account(session->agreement);
+  const Account had = account(*session);
   require(forbids_study(config_.policy, had, session->plan));
   std::int64_t numbers = 0;
   if (message.round < static_cast<std::uint32_t>(plan.rounds)) {
@@ -275,7 +284,12 @@ Bytes Desk::encode(Request& request, EncodeMessage message) {
                    session->node->trouble()->what()}};
   }
   const StateMessage& state = std::get<StateMessage>(answer);
-  check_support(*session, session->node->round(state.round), received, state);
+  try {
+    check_support(*session, session->node->round(state.round), received, state);
+  } catch (const Refused&) {
+    sessions_.erase(request.run);  // the round has not been: it is not behind the run
+    throw;
+  }
 
   Bytes bytes = encode_message(answer);
   LedgerEntry line = entry(request, "encode");
@@ -398,11 +412,16 @@ void Desk::record(const LedgerEntry& entry) {
   ++account.rounds;
 }
 
-const Account& Desk::account(const std::string& agreement) const {
-  if (ledger_) return ledger_->study(agreement);
-  static const Account none;
-  const auto found = trial_accounts_.find(agreement);
-  return found == trial_accounts_.end() ? none : found->second;
+// What the owner has said of this study, and what all studies with its plan have had: bindings that mean the same are
+// easily made to look different.
+Account Desk::account(const Session& session) const {
+  if (!ledger_) {
+    const auto found = trial_accounts_.find(session.agreement);
+    return found == trial_accounts_.end() ? Account() : found->second;
+  }
+  Account account = ledger_->plan(session.plan);
+  account.standing = ledger_->study(session.agreement).standing;
+  return account;
 }
 
 std::optional<LastReply> Desk::last_reply(const std::string& run) const {

@@ -66,7 +66,7 @@ class Desk {
   void take_up_decisions();
   LedgerEntry entry(const Request& request, const char* kind) const;
   void record(const LedgerEntry& entry);
-  const Account& account(const std::string& agreement) const;
+  Account account(const Session& session) const;
   std::optional<LastReply> last_reply(const std::string& run) const;
   Session* find(const std::string& run);
   void keep(const std::string& run, std::unique_ptr<Session> session);

@@ -242,12 +242,16 @@ void Ledger::count(const LedgerEntry& entry) {
   };
   add(total_);
   remember(entry);
+  if (!entry.plan.empty()) add(plans_[entry.plan]);
   if (entry.agreement.empty()) return;
+  if (!entry.plan.empty()) plan_of_[entry.agreement] = entry.plan;
   Account& account = accounts_[entry.agreement];
   add(account);
   if (entry.kind == "approve") {
     account.standing = Account::Standing::approved;
     account.refusals = 0;
+    if (const auto known = plan_of_.find(entry.agreement); known != plan_of_.end())
+      plans_[known->second].refusals = 0;
   }
   if (entry.kind == "deny") account.standing = Account::Standing::denied;
   if (entry.kind == "pending") account.standing = Account::Standing::pending;
@@ -259,7 +263,7 @@ void Ledger::remember(const LedgerEntry& entry) {
   Run& run = runs_[entry.run];
   order_.erase(run.stamp);
   run.stamp = ++stamp_;
-  run.last = {entry.agreement, *entry.sequence, entry.round, entry.request, entry.sent};
+  run.last = {entry.agreement, *entry.sequence, entry.round, entry.request, entry.sent, entry.data};
   order_.emplace(run.stamp, entry.run);
   if (runs_.size() <= remembered_runs) return;
   runs_.erase(order_.begin()->second);
@@ -270,6 +274,12 @@ const Account& Ledger::study(const std::string& agreement) const {
   static const Account none;
   const auto found = accounts_.find(agreement);
   return found == accounts_.end() ? none : found->second;
+}
+
+const Account& Ledger::plan(const std::string& plan) const {
+  static const Account none;
+  const auto found = plans_.find(plan);
+  return found == plans_.end() ? none : found->second;
 }
 
 std::optional<LastReply> Ledger::run(const std::string& run) const {

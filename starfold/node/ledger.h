@@ -44,6 +44,7 @@ struct LastReply {
   std::optional<std::int64_t> round;
   std::string request;  // hashes
   std::string sent;
+  std::string data;
 };
 
 // Lines one after the other, and whether each follows the one before.
@@ -76,6 +77,8 @@ class Ledger {
   // What a study, or all together, have had.
   const Account& study(const std::string& agreement) const;
   const Account& total() const { return total_; }
+  // What all studies with this plan have had, whatever their bindings.
+  const Account& plan(const std::string& plan) const;
   // Of a run that is not long gone: thousands are remembered.
   std::optional<LastReply> run(const std::string& run) const;
 
@@ -101,6 +104,8 @@ class Ledger {
   bool broken_ = false;  // what the disk holds is not known any more
   LedgerChain chain_;
   std::unordered_map<std::string, Account> accounts_;
+  std::unordered_map<std::string, Account> plans_;
+  std::unordered_map<std::string, std::string> plan_of_;  // by agreement
   Account total_;
   struct Run {
     LastReply last;

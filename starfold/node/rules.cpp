@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "starfold/base/utf8.h"
 #include "starfold/policy/support.h"
@@ -26,11 +27,18 @@ bool contains(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
+// Sizes come from outside as well: what is beyond all bounds is so many.
+constexpr std::int64_t beyond = std::int64_t{1} << 53;
+
 std::int64_t state_numbers(const Plan& plan, const Merge& merge, const SizeValues& sizes) {
-  std::int64_t count = 0;
+  double count = 0;
   const Shape result = cell_shape(plan.program.graph[merge.fold].type(), sizes);
-  for (const Shape& shape : state_shapes(*merge.monoid, result)) count += element_count(shape);
-  return count;
+  for (const Shape& shape : state_shapes(*merge.monoid, result)) {
+    double part = 1;
+    for (const std::int64_t extent : shape) part *= static_cast<double>(extent);
+    count += part;
+  }
+  return count < static_cast<double>(beyond) ? static_cast<std::int64_t>(count) : beyond;
 }
 
 // The record set that a fold folds.
@@ -46,7 +54,8 @@ std::string folded_set(const Plan& plan, const Merge& merge) {
 
 std::int64_t round_numbers(const Plan& plan, const Round& round, const SizeValues& sizes) {
   std::int64_t count = 0;
-  for (const Merge& merge : round.merges) count += state_numbers(plan, merge, sizes);
+  for (const Merge& merge : round.merges)
+    count = std::min(beyond, count + state_numbers(plan, merge, sizes));
   return count;
 }
 
@@ -119,7 +128,8 @@ Forbidden forbids_records(const Policy& policy, const Plan& plan, const SizeValu
   for (const Round* round : rounds_of(plan)) {
     std::map<std::string, std::int64_t> numbers;
     for (const Merge& merge : round->merges)
-      numbers[folded_set(plan, merge)] += state_numbers(plan, merge, sizes);
+      numbers[folded_set(plan, merge)] =
+          std::min(beyond, numbers[folded_set(plan, merge)] + state_numbers(plan, merge, sizes));
     for (const auto& [set, count] : numbers) {
       const auto found = records.find(set);
       const std::int64_t usable = found == records.end() ? 0 : found->second;
@@ -128,6 +138,37 @@ Forbidden forbids_records(const Policy& policy, const Plan& plan, const SizeValu
                       "round {} releases {} numbers of {} records; the policy allows {:g} for each",
                       round->number + 1, count, usable, policy.max_ratio);
     }
+  }
+  return std::nullopt;
+}
+
+Forbidden forbids_memory(const Plan& plan, const SizeValues& sizes, int threads,
+                         std::int64_t memory) {
+  constexpr double block = 512;  // records that are computed with at once
+  const auto bytes = [&](ir::NodeId id) {
+    double total = 0;
+    for (const Type& type : plan.program.graph[id].types) {
+      double count = sizeof(double);
+      for (const Dim& dim : type.dims) {
+        if (dim.star) continue;
+        const std::optional<std::int64_t> extent = dim.size.evaluate(sizes);
+        count *= extent ? static_cast<double>(*extent) : HUGE_VAL;
+      }
+      total += count;
+    }
+    return total;
+  };
+  for (const Round* round : rounds_of(plan)) {
+    double total = 0;
+    for (const ir::NodeId id : round->receives) total += bytes(id);
+    for (const ir::NodeId id : round->constants) total += bytes(id);
+    for (const ir::NodeId id : round->encoders) total += bytes(id) * block * threads;
+    // Every thread has states of its own, and they may have three parts.
+    for (const Merge& merge : round->merges) total += 3 * bytes(merge.fold) * (1 + threads);
+    if (!(total <= static_cast<double>(memory)))
+      return no(Refusal::no_resources,
+                "round {} may take {:.3g} GB, and there are {:.3g} GB for it", round->number + 1,
+                total / 1e9, static_cast<double>(memory) / 1e9);
   }
   return std::nullopt;
 }

@@ -39,6 +39,10 @@ Forbidden forbids_records(const Policy& policy, const Plan& plan, const SizeValu
 Forbidden forbids_total(const Policy& policy, const Account& account, std::int64_t numbers,
                         const std::map<std::string, std::int64_t>& records);
 
+// Whether the rounds of a plan can be encoded within so many bytes: sizes come from outside too.
+Forbidden forbids_memory(const Plan& plan, const SizeValues& sizes, int threads,
+                         std::int64_t memory);
+
 // How many numbers a client sends in a round.
 std::int64_t round_numbers(const Plan& plan, const Round& round, const SizeValues& sizes);
 

@@ -185,12 +185,19 @@ class Server {
         say(fmt::format("a connection was turned away: {}", peer.name));
         continue;
       }
-      if (connections_.size() >= most_connections) continue;
+      if (connections_.size() >= most_connections) drop_one();
       Connection connection;
       connection.socket = std::move(socket);
       connection.peer = peer.name;
       connections_.push_back(std::move(connection));
     }
+  }
+
+  // Makes room by ending the connection that has said nothing for longest.
+  void drop_one() {
+    connections_.erase(std::min_element(
+        connections_.begin(), connections_.end(),
+        [](const Connection& a, const Connection& b) { return a.last_heard < b.last_heard; }));
   }
 
   // Whether the connection goes on.

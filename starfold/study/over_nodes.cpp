@@ -138,7 +138,9 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
     report = run_remote(std::move(coordinator), *program, names, *carrier, options);
   } catch (const ClientRefused& refused) {
     // What a policy has decided does not become another decision by waiting.
-    if (!rule_of(refused.reason()).empty()) checkpoint.finish();
+    const bool by_owner =
+        refused.reason() == Refusal::pending || refused.reason() == Refusal::max_refusals;
+    if (!rule_of(refused.reason()).empty() && !by_owner) checkpoint.finish();
     throw;
   }
   checkpoint.finish();
