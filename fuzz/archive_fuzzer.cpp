@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/npy.h"
+#include "starfold/tensor/bits.h"
 
 namespace {
 
@@ -21,9 +21,7 @@ void check(const starfold::Tensor& array) {
   // What is written is what is read.
   const starfold::Tensor again =
       starfold::parse_npy(starfold::format_npy(array), "again.npy", room);
-  if (again.shape != array.shape ||
-      std::memcmp(again.data.data(), array.data.data(), array.data.size() * sizeof(double)) != 0)
-    std::abort();
+  if (!starfold::same_bits(again, array)) std::abort();
 }
 
 void check_message(const starfold::RunError& error) {

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <system_error>
 
 #include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
+#include "starfold/tensor/bits.h"
 
 namespace starfold {
 namespace {
@@ -31,13 +31,6 @@ auto or_refuse(Refusal reason, const std::string& client, const Step& step) {
     const std::string words = what.starts_with(name) ? what : name + ": " + what;
     throw Refused{reason, error.where() ? RunError(words, *error.where()) : RunError(words)};
   }
-}
-
-bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Tensor& x, const Tensor& y) {
-    return x.shape == y.shape &&
-           std::memcmp(x.data.data(), y.data.data(), x.data.size() * sizeof(double)) == 0;
-  });
 }
 
 }  // namespace
@@ -166,7 +159,8 @@ void Node::check_order(const EncodeMessage& message) const {
   if (message.round >= rounds_.size())
     refuse(Refusal::no_such_round, fmt::format("the plan has no round {}", message.round));
   if (last_ && message.sequence == last_->sequence && message.round == last_->round &&
-      same_bits(message.values, last_->values))
+      std::equal(message.values.begin(), message.values.end(), last_->values.begin(),
+                 last_->values.end(), same_bits))
     return;  // asked again: the answer is the same
   if (message.sequence != sequence_)
     refuse(Refusal::out_of_order,

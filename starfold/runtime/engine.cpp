@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
 #include "starfold/base/error.h"
@@ -13,6 +12,7 @@
 #include "starfold/runtime/engine_layout.h"
 #include "starfold/runtime/engine_program.h"
 #include "starfold/runtime/engine_run.h"
+#include "starfold/tensor/bits.h"
 
 namespace starfold {
 namespace {
@@ -89,11 +89,6 @@ class AllOutside {
   std::mutex mutex_;
   Outside all_;
 };
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape == b.shape &&
-         std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(double)) == 0;
-}
 
 }  // namespace
 
