@@ -162,9 +162,10 @@ def kind(answer):
     return REFUSALS[answer[20]] if number == 4 else {1: "hello", 3: "state", 6: "description"}[number]
 
 
-def bindings(**inputs):
-    """Bindings as data/binding_text.h writes them."""
-    written = {"inputs": {name: [{"column": c} for c in columns] for name, columns in sorted(inputs.items())}, "missing": "error"}
+def bindings(missing="error", **inputs):
+    """Bindings as data/binding_text.h writes them; a column is a name, or all that is said of it."""
+    columns = {name: [c if isinstance(c, dict) else {"column": c} for c in given] for name, given in sorted(inputs.items())}
+    written = {"inputs": columns, "missing": missing}
     return json.dumps(written, separators=(",", ":"), sort_keys=True) + "\n"
 
 

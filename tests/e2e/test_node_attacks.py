@@ -310,3 +310,86 @@ def test_a_ledger_that_was_rolled_back(wire):
     (node.folder / "node.ledger").write_bytes(old)
     again = subprocess.run([node.command, "node", "serve", str(node.file)], capture_output=True, text=True, timeout=LIMIT)
     assert again.returncode == 3 and "rolled back" in again.stderr
+
+
+# --- what a review found ------------------------------------------------------------------------------
+
+def test_sizes_beyond_all_bounds(one):
+    """Sizes whose product wraps around to few numbers are many."""
+    program = "input x : [*]\ninput w : [p, q] = zeros(p, q)\noutput s = one_hot(x, p)' @ one_hot(x, q)\n"
+    plan, node = plan_of(one, program), one.nodes[0]
+    for i, (p, q) in enumerate([(7, 0x6DB6DB6DB6DB6DB7), (2**40, 2**24), (2**20, 2**20)]):
+        assert kind(node.ask(start_message(plan, program, f"{i:032x}", bindings(x=["ward"]), sizes=[("p", p), ("q", q)]))) == "max_numbers"
+    program = "input x : [*]\ninput w : [p] = zeros(p)\noutput s = sum[*](x * sum(uniform(3, p)))\n"
+    plan = plan_of(one, program)
+    assert kind(node.ask(start_message(plan, program, "e" * 32, bindings(x=["age"]), sizes=[("p", 2**38)]))) == "no_resources"
+
+
+def test_a_policy_that_is_read_again_holds_for_open_runs(wire):
+    import signal
+    import time
+    node, plan, bound, agreed = wire
+    assert kind(node.ask(encode_message(agreed, RUN, 0, 0, [0.0]))) == "state"
+    node.write('merges = ["count"]')
+    node.process.send_signal(signal.SIGHUP)
+    end = time.monotonic() + LIMIT
+    while "read again" not in (node.folder / "log").read_text():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert kind(node.ask(encode_message(agreed, RUN, 1, 0, [0.0]))) == "not_started"
+    assert kind(node.ask(start_message(plan, PROGRAM, RUN, bound))) == "merges"
+
+
+def test_other_bindings_are_no_other_budget(nodes):
+    """Levels that no record has, or another rule for values that are not missing, reset nothing."""
+    nodes.add("north", hospital(1), "max_numbers = 1")
+    program = "input x : [*]\noutput s = sum[*](x)\n"
+    plan, node = plan_of(nodes, program), nodes.nodes[0]
+    levels = {"column": "ward", "codes": True, "reference": 0}
+
+    def ask(run, bound):
+        hello = kind(node.ask(start_message(plan, program, run, bound)))
+        return hello if hello != "hello" else kind(node.ask(encode_message(agreement(plan, bound), run, 0, 0)))
+
+    assert ask("1" * 32, bindings(x=[dict(levels, levels=["1", "2", "3"])])) == "state"
+    assert ask("2" * 32, bindings(x=[dict(levels, levels=["1", "2", "3", "q"])])) == "max_numbers"
+    assert ask("3" * 32, bindings(x=["age"], missing="drop")) == "max_numbers"
+
+
+def test_a_run_is_over_one_set_of_records(wire):
+    node, plan, bound, agreed = wire
+    assert kind(node.ask(encode_message(agreed, RUN, 0, 0, [0.0]))) == "state"
+    node.stop()
+    lines = (node.folder / "visits.csv").read_text().splitlines()
+    (node.folder / "visits.csv").write_text("\n".join(lines[:-1]) + "\n")
+    node.start()
+    assert kind(node.ask(start_message(plan, PROGRAM, RUN, bound))) == "policy"
+    assert kind(node.ask(start_message(plan, PROGRAM, "d" * 32, bound))) == "hello"
+
+
+def test_a_refused_round_is_not_behind_the_run(one):
+    program = ("input x : [*]\ninput id : [*]\nlet a = sum[*](x)\nlet b = sum[*](where(id == 7, x, 0) + 0 * a * x)\n"
+               "output c = sum[*](x * b)\noutput a\n")
+    plan, bound, node = plan_of(one, program), bindings(x=["age"], id=["id"]), one.nodes[0]
+    agreed, run = agreement(plan, bound), "9" * 32
+    assert kind(node.ask(start_message(plan, program, run, bound))) == "hello"
+    answers = [kind(node.ask(encode_message(agreed, run, 0, 0)))]
+    assert answers == ["state"] or answers == ["policy"]
+    refused_at = 1 if answers == ["state"] else 0
+    if refused_at:
+        assert kind(node.ask(encode_message(agreed, run, 1, 1, [100.0]))) == "policy"
+    assert kind(node.ask(encode_message(agreed, run, refused_at, refused_at + 1, [1.0]))) == "not_started"
+    assert kind(node.ask(start_message(plan, program, run, bound))) == "hello"
+    assert kind(node.ask(encode_message(agreed, run, refused_at, refused_at + 1, [1.0]))) == "out_of_order"
+
+
+def test_idle_connections_lock_nobody_out(one):
+    node = one.nodes[0]
+    idle = []
+    for _ in range(300):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(str(node.socket))
+        idle.append(s)
+    assert kind(node.ask(DESCRIBE)) == "description"
+    for s in idle:
+        s.close()

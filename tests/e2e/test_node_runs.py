@@ -285,3 +285,17 @@ def test_the_demo_over_three_nodes(nodes):
     local.write_text(head + "".join(f'[[client]]\nname = "{n.name}"\ndata = "{n.folder}/visits.csv"\n' for n in nodes.nodes) + options)
     over.write_text(head + "".join(f'[[client]]\nname = "{n.name}"\nnode = "{n.socket}"\nsource = "visits"\n' for n in nodes.nodes) + options)
     assert outputs(nodes.run(over)) == outputs(nodes.run(local))
+
+
+def test_other_settings_cannot_go_on(three):
+    program = "input x : [*]\ninput a : [] = 1\nstate s : [] = 0\nrepeat 400 {\n  s <- s + a * sum[*](abs(x - s) + 1) / 1000000\n}\noutput s\n"
+    study = three.study(program, 'x = "age"\na = 1', 'checkpoint = "run"')
+    process = subprocess.Popen([three.command, "run", str(study), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: len(three.nodes[0].lines()) > 12)
+    process.kill()
+    process.communicate()
+    three.study(program, 'x = "age"\na = 5', 'checkpoint = "run"')
+    code, answer, err = three.run(study, "--resume")
+    assert code == 3 and "other values of inputs" in err
+    three.study(program, 'x = "age"\na = 1', 'checkpoint = "run"')
+    assert outputs(three.run(study, "--resume")) == outputs(three.run(three.local(program, 'x = "age"\na = 1')))
