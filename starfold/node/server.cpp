@@ -117,7 +117,7 @@ class Server {
     if (group_ && (chown(config.socket.c_str(), static_cast<uid_t>(-1), *group_) != 0 ||
                    chmod(config.socket.c_str(), 0660) != 0))
       fail(config.socket, "given to its group");
-    if (listen(listener_.number(), 64) != 0) fail(config.socket, "listened on");
+    if (listen(listener_.number(), 512) != 0) fail(config.socket, "listened on");
   }
   ~Server() {
     struct stat found {};
