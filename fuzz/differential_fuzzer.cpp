@@ -28,7 +28,6 @@ Setting choose(laws::Random& random, laws::GeneratorOptions& options) {
   options.depth = random.between(2, 3);
   Setting setting;
   setting.optimize = !random.chance(25);
-  setting.run.optimize = setting.optimize;
   setting.run.block_records = random.pick(std::vector<int>{512, 1, 2, 3, 7});
   setting.run.threads = random.chance(10) ? 3 : 1;
   return setting;

@@ -30,11 +30,10 @@ ClientRefused::ClientRefused(const std::string& client, Refusal reason)
       reason_(reason) {}
 
 Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings,
-                         std::vector<std::string> clients, bool optimize,
-                         const std::atomic<bool>* stop, RunIdentity identity)
+                         std::vector<std::string> clients, const std::atomic<bool>* stop,
+                         RunIdentity identity)
     : program_(std::move(program)),
       settings_(std::move(settings)),
-      optimize_(optimize),
       stop_(stop),
       identity_(std::move(identity)),
       agreement_(agreement(program_->hash, identity_.bindings)),
@@ -43,7 +42,7 @@ Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Setting
   sizes_ = bind_settings(program_->plan->program, settings_);
   answered_.resize(clients_.size());
   left_.resize(clients_.size());
-  greeting_ = {program_->hash, program_->text,  sizes_, optimize_,
+  greeting_ = {program_->hash, program_->text,  sizes_, program_->planning,
                identity_.run,  identity_.study, {},     identity_.bindings};
   request_ = encode_message(greeting_);
   if (clients_.empty()) all_answered();  // nobody to wait for
@@ -238,12 +237,11 @@ Bytes Coordinator::save() const {
 
 Coordinator Coordinator::resume(std::shared_ptr<const CompiledProgram> program, Settings settings,
                                 std::vector<std::string> clients, std::string_view saved,
-                                bool optimize, const std::atomic<bool>* stop,
-                                RunIdentity identity) {
+                                const std::atomic<bool>* stop, RunIdentity identity) {
   ByteReader in(saved);
   identity.run = in.text();
-  Coordinator coordinator(std::move(program), std::move(settings), std::move(clients), optimize,
-                          stop, std::move(identity));
+  Coordinator coordinator(std::move(program), std::move(settings), std::move(clients), stop,
+                          std::move(identity));
   coordinator.restore(in);
   return coordinator;
 }

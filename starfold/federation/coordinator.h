@@ -55,15 +55,14 @@ class Coordinator {
   // a program that reads records has no client or two clients share a name, and later when `stop` is set
   // from outside.
   Coordinator(std::shared_ptr<const CompiledProgram> program, Settings settings,
-              std::vector<std::string> clients, bool optimize = true,
-              const std::atomic<bool>* stop = nullptr, RunIdentity identity = {});
+              std::vector<std::string> clients, const std::atomic<bool>* stop = nullptr,
+              RunIdentity identity = {});
 
   // The same coordinator as the one that was saved, before the same round, so that the run goes on to the same bits.
   // RunError when the bytes are no state of this run. It keeps the identity of the run that was saved.
   static Coordinator resume(std::shared_ptr<const CompiledProgram> program, Settings settings,
                             std::vector<std::string> clients, std::string_view saved,
-                            bool optimize = true, const std::atomic<bool>* stop = nullptr,
-                            RunIdentity identity = {});
+                            const std::atomic<bool>* stop = nullptr, RunIdentity identity = {});
   // Everything it knows, without the answers to the request in progress: those are asked for again.
   Bytes save() const;
 
@@ -109,7 +108,6 @@ class Coordinator {
 
   std::shared_ptr<const CompiledProgram> program_;
   Settings settings_;
-  bool optimize_;
   const std::atomic<bool>* stop_;
   RunIdentity identity_;
   std::string agreement_;

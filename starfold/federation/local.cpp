@@ -74,7 +74,7 @@ class LocalRun {
         packs_(std::move(packs)),
         options_(options),
         threads_(options.threads > 0 ? options.threads : static_cast<int>(hardware_threads())),
-        coordinator_(program, settings, names_of(packs_), options.optimize, options.stop),
+        coordinator_(program, settings, names_of(packs_), options.stop),
         cache_(*options.signature),
         traffic_(packs_.size()) {
     engine_.block_records = options.block_records;

@@ -22,7 +22,6 @@ struct Progress {
 
 struct RunOptions {
   int threads = 0;  // 0: as many as the machine has
-  bool optimize = true;
   std::int64_t block_records = 512;
   const Signature* signature = &standard_signature();
   std::function<void(const Progress&)> watch;

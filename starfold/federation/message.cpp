@@ -30,7 +30,7 @@ void write(ByteWriter& out, const StartMessage& m) {
     out.text(text);
   }
   out.numbers(m.sizes);
-  out.flag(m.optimize);
+  out.flag(m.planning.optimize);
   out.text(m.run);
   out.text(m.study);
   out.text(m.source);
@@ -47,7 +47,7 @@ StartMessage read_start(ByteReader& in) {
     m.program.modules[std::move(name)] = in.text();
   }
   m.sizes = in.numbers();
-  m.optimize = in.flag();
+  m.planning.optimize = in.flag();
   m.run = in.text();
   m.study = in.text();
   m.source = in.text();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "starfold/merge/monoid.h"
+#include "starfold/opt/planning.h"
 #include "starfold/tensor/bytes.h"
 #include "starfold/types/size.h"
 
@@ -35,7 +36,7 @@ struct StartMessage {
   std::string plan_hash;
   ProgramText program;
   SizeValues sizes;
-  bool optimize = true;
+  Planning planning;
   std::string run = {};       // its identity: 32 hexadecimal digits; empty in one process
   std::string study = {};     // its name, for the owner's eyes
   std::string source = {};    // the name of the client's table, never a path

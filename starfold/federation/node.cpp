@@ -35,13 +35,13 @@ auto or_refuse(Refusal reason, const std::string& client, const Step& step) {
 
 }  // namespace
 
-std::shared_ptr<const CompiledProgram> ProgramCache::get(const ProgramText& text, bool optimize) {
-  if (!last_ || !(last_->text == text) || last_optimize_ != optimize) {
+std::shared_ptr<const CompiledProgram> ProgramCache::get(const ProgramText& text,
+                                                         const Planning& planning) {
+  if (!last_ || !(last_->text == text) || last_->planning != planning) {
     ProgramOptions options;
     options.signature = &signature_;
-    options.optimize = optimize;
+    options.planning = planning;
     last_ = compile_program(text, options);
-    last_optimize_ = optimize;
   }
   return last_;
 }
@@ -132,7 +132,7 @@ void Node::go_on(std::uint64_t sequence, std::optional<std::uint32_t> after) {
 
 Message Node::start(const StartMessage& message) {
   engine_.reset();  // a start that fails leaves nothing started
-  program_ = cache_.get(message.program, message.optimize);
+  program_ = cache_.get(message.program, message.planning);
   if (!program_->plan) refuse(Refusal::program_errors, "the program has errors");
   if (program_->hash != message.plan_hash) {
     refuse(Refusal::another_plan,

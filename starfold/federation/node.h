@@ -19,14 +19,13 @@ class ProgramCache {
  public:
   explicit ProgramCache(const Signature& signature = standard_signature())
       : signature_(signature) {}
-  std::shared_ptr<const CompiledProgram> get(const ProgramText& text, bool optimize);
+  std::shared_ptr<const CompiledProgram> get(const ProgramText& text, const Planning& planning);
   std::shared_ptr<const Encoders> encoders(const std::shared_ptr<const CompiledProgram>& program,
                                            const SizeValues& sizes);
 
  private:
   const Signature& signature_;
   std::shared_ptr<const CompiledProgram> last_;
-  bool last_optimize_ = true;
   std::shared_ptr<const Encoders> encoders_;
   std::shared_ptr<const Plan> encoders_plan_;
   SizeValues encoders_sizes_;

@@ -6,6 +6,7 @@ std::shared_ptr<const CompiledProgram> compile_program(ProgramText text,
                                                        const ProgramOptions& options) {
   auto result = std::make_shared<CompiledProgram>();
   result->text = std::move(text);
+  result->planning = options.planning;
   CheckOptions check;
   check.signature = options.signature;
   check.base = options.base;
@@ -21,7 +22,7 @@ std::shared_ptr<const CompiledProgram> compile_program(ProgramText text,
   result->compilation = compile(result->text.name, result->text.text, check);
   if (result->compilation.ok()) {
     result->plan =
-        std::make_shared<const Plan>(make_plan(result->compilation.program, options.optimize));
+        std::make_shared<const Plan>(make_plan(result->compilation.program, options.planning));
     result->hash = plan_hash(*result->plan);
   }
   return result;

@@ -17,11 +17,12 @@ struct CompiledProgram {
   Compilation compilation;
   std::shared_ptr<const Plan> plan;  // null when the program has errors
   std::string hash;
+  Planning planning;  // how it was planned
 };
 
 struct ProgramOptions {
   const Signature* signature = &standard_signature();
-  bool optimize = true;
+  Planning planning;
   bool base = false;
   ModuleLoader load;  // where modules are looked for that do not come with the text
 };

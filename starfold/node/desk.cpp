@@ -162,7 +162,7 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   std::size_t length = message.program.text.size();
   for (const auto& [name, text] : message.program.modules) length += name.size() + text.size();
   if (length > longest_program) refuse_request(Refusal::program_errors, "the program is too long");
-  session->program = cache_.get(message.program, message.optimize);
+  session->program = cache_.get(message.program, message.planning);
   if (!session->program->plan) refuse_request(Refusal::program_errors, "the program has errors");
   session->plan = request.plan = session->program->hash;
   session->agreement = request.agreement = agreement(session->plan, message.bindings);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "starfold/ir/ir.h"
+#include "starfold/opt/planning.h"
 
 namespace starfold::opt {
 
@@ -19,7 +20,7 @@ ir::Program contract_sums(const ir::Program& program);
 // Identities that hold for every IEEE double: x * 1, x - 0, --x, x'' and the like.
 ir::Program simplify(const ir::Program& program);
 
-// All of them, in order; verified after each. Without `optimize`, only what planning needs.
-ir::Program pipeline(const ir::Program& program, bool optimize = true);
+// All of them that the planning asks for, in order; verified after each.
+ir::Program pipeline(const ir::Program& program, const Planning& planning = {});
 
 }  // namespace starfold::opt

@@ -2,7 +2,7 @@
 
 namespace starfold::opt {
 
-ir::Program pipeline(const ir::Program& program, bool optimize) {
+ir::Program pipeline(const ir::Program& program, const Planning& planning) {
   struct Pass {
     const char* name;
     ir::Program (*run)(const ir::Program&);
@@ -19,7 +19,7 @@ ir::Program pipeline(const ir::Program& program, bool optimize) {
   };
   ir::Program result = program;
   for (const Pass& pass : passes) {
-    if (!optimize && !pass.needed) continue;
+    if (!planning.optimize && !pass.needed) continue;
     result = pass.run(result);
     ir::verify(result, pass.name);
   }

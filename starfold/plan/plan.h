@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "starfold/ir/ir.h"
+#include "starfold/opt/planning.h"
 
 namespace starfold {
 
@@ -56,7 +57,7 @@ struct Plan {
 
 // Splits a typed program into the fewest rounds: all folds whose inputs are ready travel together,
 // and what does not change inside a loop is done before it.
-Plan make_plan(const ir::Program& program, bool optimize = true);
+Plan make_plan(const ir::Program& program, const Planning& planning = {});
 
 // Gives the names inside functions to nodes that have none, with a number where a name is taken: `lo`, `lo_2`.
 void name_locals(ir::Program& program);

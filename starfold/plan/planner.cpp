@@ -263,8 +263,8 @@ void collect_rounds(const Block& block, std::vector<const Round*>& rounds) {
 
 }  // namespace
 
-Plan make_plan(const ir::Program& program, bool optimize) {
-  ir::Program lowered = opt::pipeline(program, optimize);
+Plan make_plan(const ir::Program& program, const Planning& planning) {
+  ir::Program lowered = opt::pipeline(program, planning);
   name_locals(lowered);
   return Planner(std::move(lowered)).run();
 }

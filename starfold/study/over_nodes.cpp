@@ -130,9 +130,8 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   identity.bindings = binding_text({columns, study.missing});
 
   Coordinator coordinator =
-      control.resume
-          ? Coordinator::resume(program, settings, names, *saved, true, control.stop, identity)
-          : Coordinator(program, settings, names, true, control.stop, identity);
+      control.resume ? Coordinator::resume(program, settings, names, *saved, control.stop, identity)
+                     : Coordinator(program, settings, names, control.stop, identity);
   RunReport report;
   try {
     report = run_remote(std::move(coordinator), *program, names, *carrier, options);

@@ -51,7 +51,7 @@ Trial try_study(const NodeConfig& config, const Study& study,
       {plan_columns(program->compilation.program, {node_source(config.name, columns->second)},
                     study.bindings, study.categoricals),
        study.missing});
-  Coordinator coordinator(program, settings, {config.name}, true, stop, identity);
+  Coordinator coordinator(program, settings, {config.name}, stop, identity);
   while (!coordinator.done()) {
     const Answer answer = desk.answer(coordinator.request(0), "the owner");
     if (desk.refused()) {

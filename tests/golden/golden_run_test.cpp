@@ -107,7 +107,7 @@ TEST_P(GoldenRun, EqualsTheReferenceInEveryConfiguration) {
   for (const bool optimize : {true, false}) {
     ProgramOptions options;
     options.load = modules_beside(path.string());
-    options.optimize = optimize;
+    options.planning.optimize = optimize;
     const auto program = compile_program({path.string(), text.str(), {}}, options);
     ASSERT_TRUE(program->plan) << "the program has errors";
     const Federation federation = random_federation(program->compilation.program, random);
@@ -121,7 +121,6 @@ TEST_P(GoldenRun, EqualsTheReferenceInEveryConfiguration) {
     for (const std::int64_t block : {1, 3, 512}) {
       for (const int threads : {1, 3}) {
         RunOptions run;
-        run.optimize = optimize;
         run.block_records = block;
         run.threads = threads;
         if (!expected) {

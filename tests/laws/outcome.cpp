@@ -13,7 +13,7 @@ namespace starfold::laws {
 Compiled compiled(const Case& c, bool optimize, bool base) {
   ProgramOptions options;
   options.signature = c.options.signature;
-  options.optimize = optimize;
+  options.planning.optimize = optimize;
   options.base = base;
   Compiled result{compile_program(c.program.text, options), ""};
   const Compilation& compilation = result.program->compilation;

@@ -185,8 +185,9 @@ Verdict depth_minimal(const Case& c) {
   const Compiled program = compiled(c);
   if (!program.error.empty()) return program.error;
   for (const bool optimize : {true, false}) {
-    const ir::Program lowered = opt::pipeline(program.program->compilation.program, optimize);
-    const Plan plan = make_plan(program.program->compilation.program, optimize);
+    const ir::Program lowered =
+        opt::pipeline(program.program->compilation.program, Planning{optimize});
+    const Plan plan = make_plan(program.program->compilation.program, Planning{optimize});
     if (!lowered.loops.empty()) continue;
     const int least = longest_chain(lowered);
     if (plan.rounds != least) return fmt::format("{} rounds, but {} would do", plan.rounds, least);

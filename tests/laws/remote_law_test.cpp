@@ -105,8 +105,7 @@ Verdict faults_change_nothing(const Case& c) {
   ProgramCache cache(*c.options.signature);
   FaultyCarrier carrier(c, cache);
   const std::vector<std::string> names = names_of(c);
-  Coordinator coordinator(program.program, c.federation.settings, names, true, nullptr,
-                          identity_of(c));
+  Coordinator coordinator(program.program, c.federation.settings, names, nullptr, identity_of(c));
   const RunReport report = run_remote(std::move(coordinator), *program.program, names, carrier, {});
   if (report.rounds != expected.report->rounds) return "another number of rounds";
   return same_bits(report.results, expected.report->results);
@@ -127,12 +126,12 @@ Verdict checkpoints_go_on(const Case& c) {
   for (const Client& client : c.federation.clients) nodes.emplace_back(client, cache);
   const std::vector<std::string> names = names_of(c);
   std::optional<Coordinator> coordinator(std::in_place, program.program, c.federation.settings,
-                                         names, true, nullptr, identity_of(c));
+                                         names, nullptr, identity_of(c));
   while (!coordinator->done()) {
     const Bytes saved = coordinator->save();
     const Bytes request = coordinator->request();
-    coordinator = Coordinator::resume(program.program, c.federation.settings, names, saved, true,
-                                      nullptr, identity_of(c));
+    coordinator = Coordinator::resume(program.program, c.federation.settings, names, saved, nullptr,
+                                      identity_of(c));
     if (coordinator->request() != request) return "the request is another one";
     if (coordinator->save() != saved) return "what is saved is something else";
     for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -154,8 +153,7 @@ Verdict damaged_checkpoints(const Case& c) {
   std::vector<Node> nodes;
   for (const Client& client : c.federation.clients) nodes.emplace_back(client, cache);
   try {
-    Coordinator coordinator(program.program, c.federation.settings, names, true, nullptr,
-                            identity_of(c));
+    Coordinator coordinator(program.program, c.federation.settings, names, nullptr, identity_of(c));
     for (std::size_t i = 0; i < nodes.size(); ++i)
       coordinator.absorb(i, nodes[i].handle(coordinator.request(i)));
     if (coordinator.done()) return std::nullopt;
@@ -165,7 +163,7 @@ Verdict damaged_checkpoints(const Case& c) {
       Bytes damaged =
           saved.substr(0, static_cast<std::size_t>(random.below(static_cast<int>(saved.size()))));
       try {
-        Coordinator::resume(program.program, c.federation.settings, names, damaged, true, nullptr,
+        Coordinator::resume(program.program, c.federation.settings, names, damaged, nullptr,
                             identity_of(c));
         return "a checkpoint that was cut is accepted";
       } catch (const RunError&) {

@@ -227,7 +227,7 @@ Verdict rounds_are_minimal(const Case& c) {
   const Compiled program = compiled(c);
   if (!program.error.empty()) return program.error;
   for (const bool optimize : {true, false}) {
-    const Plan plan = make_plan(program.program->compilation.program, optimize);
+    const Plan plan = make_plan(program.program->compilation.program, Planning{optimize});
     const Regions regions(plan.program);
     Walk walk{plan.program, regions};
     if (const Verdict broken = walk.block(plan.body, no_loop)) return broken;

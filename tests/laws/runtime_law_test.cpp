@@ -86,10 +86,7 @@ Verdict optimizer_off(const Case& c) {
   const Compiled optimized = compiled(c);
   const Compiled plain = compiled(c, false);
   if (!optimized.error.empty()) return optimized.error;
-  RunOptions options;
-  options.optimize = false;
-  return compare(run_engine(c, *optimized.program), run_engine(c, *plain.program, options),
-                 rounding);
+  return compare(run_engine(c, *optimized.program), run_engine(c, *plain.program), rounding);
 }
 
 TEST(Laws, OptimizerOff) { check_law("Laws.OptimizerOff", {}, 1200, optimizer_off); }

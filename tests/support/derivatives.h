@@ -66,13 +66,12 @@ inline std::map<std::string, Tensor> run_everywhere(const std::string& text, con
   const Results reference = evaluate_reference(program, world.clients, world.settings);
   for (const bool optimize : {false, true}) {
     ProgramOptions program_options;
-    program_options.optimize = optimize;
+    program_options.planning.optimize = optimize;
     ProgramText source;
     source.name = "test.fold";
     source.text = text;
     RunOptions options;
     options.threads = 1;
-    options.optimize = optimize;
     options.block_records = 2;
     const RunReport report =
         run_local(compile_program(source, program_options), world.clients, world.settings, options);

@@ -29,7 +29,7 @@ ir::Program program_of(const std::string& text, const CheckOptions& options = {}
 struct Federation {
   Federation(const ir::Program& program, const std::vector<Client>& clients, Settings given,
              EngineOptions options = {}, bool optimize = true)
-      : plan(std::make_shared<const Plan>(make_plan(program, optimize))),
+      : plan(std::make_shared<const Plan>(make_plan(program, Planning{optimize}))),
         settings(std::move(given)) {
     sizes = bind_settings(plan->program, settings);
     for (const Client& client : clients) sizes = bind_client(plan->program, client, sizes);

@@ -58,7 +58,7 @@ struct Setting {
     DirectCarrier carrier(clients);
     RunIdentity identity;
     identity.run = std::string(32, '1');
-    Coordinator coordinator(program, {}, names, true, nullptr, identity);
+    Coordinator coordinator(program, {}, names, nullptr, identity);
     return run_remote(std::move(coordinator), *program, names, carrier, options);
   }
 };
@@ -134,7 +134,7 @@ TEST(Remote, GoesOnWithoutAClient) {
   options.on_dropout = RemoteOptions::Dropout::go_on;
   RunIdentity identity;
   identity.run = std::string(32, '1');
-  const RunReport report = run_remote(Coordinator(s.program, {}, s.names, true, nullptr, identity),
+  const RunReport report = run_remote(Coordinator(s.program, {}, s.names, nullptr, identity),
                                       *s.program, s.names, carrier, options);
   ASSERT_EQ(report.departures.size(), 1U);
   EXPECT_EQ(report.departures[0].client, 1U);
@@ -143,7 +143,7 @@ TEST(Remote, GoesOnWithoutAClient) {
 
   Silent again(s.clients);
   options.on_dropout = RemoteOptions::Dropout::wait;
-  EXPECT_THROW(run_remote(Coordinator(s.program, {}, s.names, true, nullptr, identity), *s.program,
+  EXPECT_THROW(run_remote(Coordinator(s.program, {}, s.names, nullptr, identity), *s.program,
                           s.names, again, options),
                ClientsAway);
 }

@@ -1,0 +1,11 @@
+// How a program becomes a plan. Both sides of a run must choose alike, so it travels with the program.
+#pragma once
+
+namespace starfold {
+
+struct Planning {
+  bool optimize = true;  // without: only the rewrites that a plan needs
+  friend bool operator==(const Planning&, const Planning&) = default;
+};
+
+}  // namespace starfold
