@@ -18,12 +18,12 @@ class DesignBuilder {
   DesignBuilder(const Formula& formula, const FindVariable& find, Design& design)
       : formula_(formula), find_(find), design_(design), terms_(expand(formula)) {}
 
-  void build(bool offset) {
+  void build(bool wants_offset) {
     design_.intercept_ = terms_.intercept;
     for (const Expr& variable : terms_.variables) add_variable(variable);
     if (formula_.response) add_response(*formula_.response);
     for (const Expr& offset : terms_.offsets) add_offset(offset);
-    if (offset || !terms_.offsets.empty())
+    if (wants_offset || !terms_.offsets.empty())
       add_column(
           {terms_.offsets.size() == 1 ? to_text(terms_.offsets[0]) : "offset", Role::offset, {}});
     find_codings();
