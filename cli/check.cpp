@@ -12,6 +12,7 @@ namespace {
 struct Arguments {
   std::string file;
   bool base = false;
+  bool exact = false;
   bool json = false;
   std::string print;  // the intermediate form to show instead; empty for none
 };
@@ -19,7 +20,8 @@ struct Arguments {
 int check(const Arguments& arguments) {
   ProgramOptions options;
   options.base = arguments.base;
-  const Study study = make_study({.file = arguments.file});
+  const Study study = make_study({.file = arguments.file, .exact = arguments.exact});
+  options.planning.exact = study.exact;
   const auto program = open_program(study.program, options);
   const Compilation& compilation = program->compilation;
   print_diagnostics(compilation.diagnostics, compilation.sources);
@@ -49,6 +51,7 @@ void add_check(CommandLine& line) {
       "study (.toml)");
   command.flag("--base", arguments->base,
                "also reject what lies outside the paper's base signature");
+  command.flag("--exact", arguments->exact, "as an exact run would be planned");
   command.flag("--json", arguments->json, "print one JSON object");
   command.choice("--print", arguments->print, {"ast", "ir", "plan", "blocks"},
                  "show an intermediate form instead: ast, ir, plan or blocks");

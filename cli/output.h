@@ -24,6 +24,7 @@ void print_diagnostics(const Diagnostics& diagnostics, const SourceMap& sources)
 
 // Opens a program (see open_program) and prints its diagnostics; with `json` errors also become the one
 // object on standard output. A program with errors has no plan.
-std::shared_ptr<const CompiledProgram> load_program(const std::string& file, bool json);
+std::shared_ptr<const CompiledProgram> load_program(const std::string& file, bool json,
+                                                    const Planning& planning = {});
 
 }  // namespace starfold::cli

@@ -105,7 +105,7 @@ int run(const Arguments& arguments) {
   try {
     const auto start = std::chrono::steady_clock::now();
     Study study = make_study(arguments);
-    program = load_program(study.program, arguments.json);
+    program = load_program(study.program, arguments.json, {.exact = study.exact});
     const std::chrono::duration<double> compiling = std::chrono::steady_clock::now() - start;
     if (!program->plan) return exit_refused;
     if (!study.out.empty()) check_folder(study, *program);
@@ -168,6 +168,8 @@ void add_run(CommandLine& line) {
                  "again in every round");
   command.option("--threads", arguments->threads, 1, 1024,
                  "how many threads to use (default: all)");
+  command.flag("--exact", arguments->exact,
+               "the same bits for every split of the records, order, thread count and machine");
   command.flag("--resume", arguments->resume,
                "go on with the unfinished run of a study over nodes");
   command.flag("--json", arguments->json, "print one JSON object");

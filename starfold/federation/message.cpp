@@ -31,6 +31,7 @@ void write(ByteWriter& out, const StartMessage& m) {
   }
   out.numbers(m.sizes);
   out.flag(m.planning.optimize);
+  out.flag(m.planning.exact);
   out.text(m.run);
   out.text(m.study);
   out.text(m.source);
@@ -48,6 +49,7 @@ StartMessage read_start(ByteReader& in) {
   }
   m.sizes = in.numbers();
   m.planning.optimize = in.flag();
+  m.planning.exact = in.flag();
   m.run = in.text();
   m.study = in.text();
   m.source = in.text();
@@ -190,14 +192,6 @@ std::string_view rule_of(Refusal refusal) {
 std::string agreement(const std::string& plan_hash, std::string_view bindings) {
   if (bindings.empty()) return plan_hash;
   return sha256_hex(fmt::format("{}\n{}", plan_hash, bindings));
-}
-
-std::int64_t numbers_in(const std::vector<MergeState>& states) {
-  std::int64_t count = 0;
-  for (const MergeState& state : states) {
-    for (const Tensor& part : state) count += part.count();
-  }
-  return count;
 }
 
 Bytes encode_message(const Message& message) {

@@ -20,6 +20,23 @@ std::vector<Shape> state_shapes(const Monoid& monoid, const Shape& result) {
   return shapes;
 }
 
+const Monoid& plain_row(const Monoid& monoid) {
+  return monoid.plain != nullptr ? *monoid.plain : monoid;
+}
+
+MergeState plain_state(const Monoid& monoid, const MergeState& state) {
+  return monoid.plain != nullptr ? monoid.to_plain(state) : state;
+}
+
+std::int64_t numbers_in(const Monoid& monoid, const MergeState& state) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const auto words = static_cast<std::int64_t>(monoid.parts[i].words);
+    count += state[i].count() / std::max<std::int64_t>(words, 1);
+  }
+  return count;
+}
+
 MergeState zero(const Monoid& monoid, const Shape& result) {
   MergeState state;
   state.reserve(monoid.parts.size());

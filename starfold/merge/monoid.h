@@ -92,6 +92,13 @@ namespace monoids {
 extern const Monoid sum, prod, min, max, count, any, all, moments, logsumexp, norm;
 }
 
+// The row that people know: the one itself, or the one it computes exactly. And a state of the row as one of that.
+const Monoid& plain_row(const Monoid& monoid);
+MergeState plain_state(const Monoid& monoid, const MergeState& state);
+
+// How many numbers a state holds; an integer of many words is one.
+std::int64_t numbers_in(const Monoid& monoid, const MergeState& state);
+
 // Every row that operations name; those of merge/exact.h compute the same exactly.
 std::span<const Monoid* const> all_monoids();
 

@@ -10,6 +10,7 @@
 #include "starfold/base/error.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/tensor/gather.h"
+#include "starfold/tensor/portable.h"
 
 namespace starfold::meaning {
 namespace {
@@ -254,7 +255,7 @@ Results logdet(const Application& a) {
   std::vector<double> logs;
   for (const double u : pivots_of(square_matrix(a, "logdet")).diagonal) {
     if (u == 0) return {Tensor::scalar(-kInf)};
-    logs.push_back(std::log(std::fabs(u)));
+    logs.push_back(maths::log(std::fabs(u)));
   }
   return {Tensor::scalar(fold_sum(logs))};
 }

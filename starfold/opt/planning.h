@@ -5,6 +5,7 @@ namespace starfold {
 
 struct Planning {
   bool optimize = true;  // without: only the rewrites that a plan needs
+  bool exact = false;    // merges that round nothing, and the same bits for every value everywhere
   friend bool operator==(const Planning&, const Planning&) = default;
 };
 

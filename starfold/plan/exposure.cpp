@@ -73,24 +73,42 @@ nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
                                  {"numbers", size_string(state_size(plan, merge))},
                                  {"shows", to_string(disclosure.shows)},
                                  {"reason", disclosure.reason}});
+      if (plan.exact)
+        entry["merges"].back()["bytes"] = size_string(state_bytes(plan, merge));
     }
     rounds.push_back(std::move(entry));
   }
   return rounds;
 }
 
-std::optional<Size> state_size(const Plan& plan, const Merge& merge) {
+namespace {
+
+// What all parts of a state make together; each of its numbers counts as often as `each` says.
+template <typename Each>
+std::optional<Size> state_total(const Plan& plan, const Merge& merge, Each each) {
   std::vector<Size> result;
   for (const Dim& dim : plan.program.graph[merge.fold].type().dims) result.push_back(dim.size);
   std::optional<Size> total = Size(0);
   for (const Part& part : merge.monoid->parts) {
-    std::optional<Size> count = Size(1);
+    std::optional<Size> count = Size(each(part));
     for (const Size& size : extents(part, result)) {
       if (count) count = multiply(*count, size);
     }
     total = total && count ? add(*total, *count) : std::nullopt;
   }
   return total;
+}
+
+}  // namespace
+
+std::optional<Size> state_size(const Plan& plan, const Merge& merge) {
+  return state_total(plan, merge, [](const Part&) { return std::int64_t{1}; });
+}
+
+std::optional<Size> state_bytes(const Plan& plan, const Merge& merge) {
+  return state_total(plan, merge, [](const Part& part) {
+    return static_cast<std::int64_t>(8 * std::max<std::size_t>(part.words, 1));
+  });
 }
 
 std::optional<Size> message_size(const Plan& plan, const Round& round) {
@@ -111,6 +129,7 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
   if (rounds.empty()) return "No value leaves the clients: the program folds no records.\n";
   const std::vector<std::vector<Disclosure>> shown = disclosures(plan);
   std::string text = "What leaves each client, what it shows, and what the client is sent:\n";
+  if (plan.exact) text += "The run is exact: a number that rounding could change travels as an integer.\n";
   std::vector<std::vector<std::string>> reasons;
   for (const Round* round : rounds) {
     text += fmt::format("\nround {}{}: {} {}\n", round->number + 1,
@@ -126,7 +145,10 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
       const std::string line = line_text(plan, sources, merge.fold);
       rows.push_back({"leaves", describe_fold(plan, merge.fold),
                       plan.program.graph[merge.fold].type().to_string(),
-                      fmt::format("merge {}", merge.monoid->name), line,
+                      plan.exact ? fmt::format("merge {}, {} bytes", merge.monoid->name,
+                                               size_string(state_bytes(plan, merge)))
+                                 : fmt::format("merge {}", merge.monoid->name),
+                      line,
                       std::string(plain_shows(disclosure.shows))});
       if (disclosure.shows >= Shows::group)
         reasons.push_back({line, describe_fold(plan, merge.fold), disclosure.reason});

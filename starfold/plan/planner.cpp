@@ -2,6 +2,7 @@
 #include <set>
 
 #include "starfold/base/error.h"
+#include "starfold/merge/exact.h"
 #include "starfold/opt/passes.h"
 #include "starfold/plan/plan.h"
 
@@ -23,8 +24,8 @@ struct Moment {
 
 class Planner {
  public:
-  explicit Planner(ir::Program program)
-      : program_(std::move(program)), homes_(ir::find_homes(program_)) {
+  Planner(ir::Program program, bool exact)
+      : program_(std::move(program)), homes_(ir::find_homes(program_)), exact_(exact) {
     const std::size_t count = program_.graph.size();
     is_fold_.resize(count);
     constant_.resize(count);
@@ -42,6 +43,7 @@ class Planner {
     Plan plan;
     plan.body = region(no_loop, 0);
     plan.rounds = next_round_;
+    plan.exact = exact_;
     plan.program = std::move(program_);
     return plan;
   }
@@ -208,7 +210,10 @@ class Planner {
     std::set<NodeId> steady;
     std::vector<NodeId> pending;
     for (const NodeId fold : folds) {
-      round.merges.push_back({fold, program_.graph[fold].op->monoid});
+      const Op& op = *program_.graph[fold].op;
+      const bool products = op.family == Family::matmul;
+      round.merges.push_back(
+          {fold, exact_ ? &exact::form_of(*op.monoid, products) : op.monoid});
       pending.push_back(fold);
     }
     while (!pending.empty()) {
@@ -250,6 +255,7 @@ class Planner {
   std::vector<bool> constant_;
   std::map<LoopId, std::vector<NodeId>> by_home_;
   std::map<LoopId, std::vector<LoopId>> children_;
+  bool exact_;
   int next_round_ = 0;
 };
 
@@ -266,7 +272,7 @@ void collect_rounds(const Block& block, std::vector<const Round*>& rounds) {
 Plan make_plan(const ir::Program& program, const Planning& planning) {
   ir::Program lowered = opt::pipeline(program, planning);
   name_locals(lowered);
-  return Planner(std::move(lowered)).run();
+  return Planner(std::move(lowered), planning.exact).run();
 }
 
 std::vector<const Round*> rounds_of(const Plan& plan) {

@@ -37,6 +37,7 @@ void print_block(const Block& block, int depth, std::string& text) {
 
 std::string print(const Plan& plan, bool names) {
   std::string text = ir::print(plan.program, names);
+  if (plan.exact) text += "exact\n";
   print_block(plan.body, 0, text);
   return text;
 }

@@ -18,6 +18,7 @@ struct StudyOptions {
   std::string simulate = {};
   std::string out = {};
   int threads = 0;
+  bool exact = false;
   bool client_details = false;
 };
 

@@ -69,6 +69,7 @@ nlohmann::json options_json(const Study& study) {
   nlohmann::json json = {{"missing", missing_word(study.missing)}};
   if (study.memory > 0) json["memory"] = study.memory;
   if (study.threads > 0) json["threads"] = study.threads;
+  if (study.exact) json["exact"] = true;
   if (study.client_details) json["client_details"] = true;
   return json;
 }
@@ -124,6 +125,7 @@ std::string run_json(const StudyRun& run) {
                          {"clients", std::move(clients)},
                          {"packed_clients", report.packed},
                          {"seconds", report.seconds}};
+  if (run.program->planning.exact) json["exact"] = true;
   add_federation(json, report);
   return json_line(json);
 }
@@ -138,6 +140,7 @@ std::string record_file(const StudyRun& run, const std::map<std::string, std::st
   nlohmann::json json = {{"program", shown_path(text.name)},
                          {"program_sha256", sha256_hex(text.text)},
                          {"plan", run.program->hash},
+                         {"exact", run.program->planning.exact},
                          {"versions", run.versions},
                          {"sizes", report.sizes},
                          {"columns", report.columns},

@@ -40,6 +40,32 @@ RunReport run_reference(const ir::Program& program, std::vector<Pack>& packs,
   return report;
 }
 
+// The same plan over the pooled records, as those of one client.
+RunReport run_exact_reference(const StudyRun& run, std::vector<Pack>& packs,
+                              const Settings& settings) {
+  RunReport report;
+  std::vector<Client> clients;
+  for (const Pack& pack : packs) report.clients.resize(report.clients.size() + pack.clients.size());
+  for (Pack& pack : packs) {
+    for (const PackedClient& client : pack.clients)
+      report.clients.at(client.place) = {client.name, client.records, 0, 0};
+    clients.push_back(std::move(pack.records));
+  }
+  const Stopwatch watch;
+  RunOptions options;
+  options.threads = run.study.threads;
+  Client pooled;
+  for (const ir::Input& input : run.program->compilation.program.inputs) {
+    if (input.type.federated() && !clients.empty())
+      pooled.arrays[input.name] = virtual_global(input, clients, settings.sizes);
+  }
+  std::vector<Pack> all;
+  all.push_back({std::move(pooled), {PackedClient{}}, {}});
+  report.results = run_packs(run.program, std::move(all), settings, options).results;
+  report.seconds = watch.seconds();
+  return report;
+}
+
 RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Settings& settings,
                         const RunControl& control) {
   RunOptions options;
@@ -60,8 +86,12 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
   const Stopwatch loading;
   StudyData data = load_study(run.study, typed, settings);
   const double load_seconds = loading.seconds();
-  run.report = control.reference ? run_reference(typed, data.packs, settings)
-                                 : run_federated(run, std::move(data.packs), settings, control);
+  if (!control.reference) {
+    run.report = run_federated(run, std::move(data.packs), settings, control);
+  } else {
+    run.report = run.program->planning.exact ? run_exact_reference(run, data.packs, settings)
+                                             : run_reference(typed, data.packs, settings);
+  }
   run.report.times.load = load_seconds;
   run.report.columns = std::move(data.columns);
   for (std::size_t i = 0; i < data.dropped.size(); ++i)

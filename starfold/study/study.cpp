@@ -320,7 +320,7 @@ class Reader : TomlReader {
   }
 
   void read_options(const toml::table& options) {
-    only(options, "options", {"missing", "threads", "memory", "out", "simulate", "client_details"});
+    only(options, "options", {"missing", "threads", "memory", "exact", "out", "simulate", "client_details"});
     if (const toml::node* node = options.get("missing")) {
       study_.missing =
           located(*node, [&] { return parse_missing(string(*node, "options.missing")); });
@@ -335,6 +335,8 @@ class Reader : TomlReader {
       study_.threads =
           static_cast<int>(std::min<std::int64_t>(integer(*node, "options.threads", 1), 1024));
     }
+    if (const toml::node* node = options.get("exact"))
+      study_.exact = boolean(*node, "options.exact");
     if (const toml::node* node = options.get("simulate"))
       study_.simulation = string(*node, "options.simulate");
     if (const toml::node* node = options.get("client_details"))
