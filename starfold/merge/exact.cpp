@@ -484,7 +484,7 @@ Monoid sum_row() {
   Monoid row =
       exact_row(monoids::sum, "sum", added, {integers("sums", Extent::result, sums.words())});
   row.total = adds_all;
-  row.merge = merge_all<sum>;
+  row.merge = merge_all<rows::sum>;
   row.finish = finish_sum<sums>;
   row.to_plain = plain_value<finish_sum<sums>>;
   row.fold = fold_sum;
@@ -495,7 +495,7 @@ Monoid product_sum_row() {
   Monoid row = exact_row(monoids::sum, "sum", added,
                          {integers("sums of products", Extent::result, products.words())});
   row.total = adds_all;
-  row.merge = merge_all<product_sum>;
+  row.merge = merge_all<rows::product_sum>;
   row.finish = finish_sum<products>;
   row.to_plain = plain_value<finish_sum<products>>;
   row.fold = fold_products;
@@ -506,7 +506,7 @@ Monoid count_row() {
   Monoid row = exact_row(monoids::count, "count", "counts added up",
                          {integers("counts", Extent::result, 1)});
   row.total = "it is the number of records";
-  row.merge = merge_all<count>;
+  row.merge = merge_all<rows::count>;
   row.finish = finish_count;
   row.to_plain = plain_value<finish_count>;
   row.fold = fold_count;
@@ -520,7 +520,7 @@ Monoid moments_row() {
                           integers("sums", Extent::result, sums.words()),
                           integers("sums of squares", Extent::result, products.words())});
   row.total = "count, mean and spread of all records, each with the same weight";
-  row.merge = merge_all<moments>;
+  row.merge = merge_all<rows::moments>;
   row.finish = finish_moments;
   row.to_plain = plain_moments;
   row.fold = fold_moments;
@@ -543,7 +543,7 @@ Monoid comoments_row(const Monoid& plain, std::string_view name, std::vector<Par
 Monoid comoments_of_one() {
   Monoid row = comoments_row(monoids::comoments, "comoments",
                              {integers("sums", Extent::first_axis, sums.words())});
-  row.merge = merge_all<comoments>;
+  row.merge = merge_all<rows::comoments>;
   return row;
 }
 
@@ -551,14 +551,14 @@ Monoid comoments_of_two() {
   Monoid row = comoments_row(monoids::cross_comoments, "cross_comoments",
                              {integers("sums", Extent::first_axis, sums.words()),
                               integers("sums of the second", Extent::last_axis, sums.words())});
-  row.merge = merge_all<cross_comoments>;
+  row.merge = merge_all<rows::cross_comoments>;
   return row;
 }
 
 Monoid norm_row() {
   Monoid row = exact_row(monoids::norm, "norm", "squares added up exactly",
                          {integers("sums of squares", Extent::result, products.words())});
-  row.merge = merge_all<norm>;
+  row.merge = merge_all<rows::norm>;
   row.finish = finish_norm;
   row.to_plain = plain_norm;
   row.fold = fold_norm;
@@ -592,7 +592,7 @@ Monoid prod_row() {
   Monoid row = exact_row(monoids::prod, "prod", "logarithms added up",
                          {integers("logarithms of products", Extent::result, factors_words)});
   row.joins = "multiplies";
-  row.merge = merge_all<prod>;
+  row.merge = merge_all<rows::prod>;
   row.finish = finish_prod;
   row.to_plain = plain_value<finish_prod>;
   row.fold = fold_prod;
@@ -601,20 +601,23 @@ Monoid prod_row() {
 
 }  // namespace
 
+namespace rows {
 const Monoid sum = sum_row(), product_sum = product_sum_row(), count = count_row(),
              moments = moments_row(), comoments = comoments_of_one(),
              cross_comoments = comoments_of_two(), norm = norm_row(), logsumexp = logsumexp_row(),
              prod = prod_row();
+}
 
 std::span<const Monoid* const> all() {
-  static constexpr const Monoid* rows[] = {&sum,       &product_sum,     &count, &moments,
-                                           &comoments, &cross_comoments, &norm,  &logsumexp,
-                                           &prod};
-  return rows;
+  using namespace rows;
+  static constexpr const Monoid* every[] = {&sum,       &product_sum,     &count, &moments,
+                                            &comoments, &cross_comoments, &norm,  &logsumexp,
+                                            &prod};
+  return every;
 }
 
 const Monoid& form_of(const Monoid& row, bool of_products) {
-  if (of_products && &row == &monoids::sum) return product_sum;
+  if (of_products && &row == &monoids::sum) return rows::product_sum;
   for (const Monoid* form : all()) {
     if (form->plain == &row) return *form;
   }

@@ -38,8 +38,10 @@ Sum read(std::span<const wide::Word> sum, const Format& format);
 double rounded(std::span<const wide::Word> sum, const Format& format);
 
 // Of sums of doubles; of sums of products of two; the others as the rows of the same names.
+namespace rows {
 extern const Monoid sum, product_sum, count, moments, comoments, cross_comoments, norm, logsumexp,
     prod;
+}
 
 // The row that computes exactly what this one does; the row itself where it never rounds. `of_products` where what is
 // summed are products of two numbers.

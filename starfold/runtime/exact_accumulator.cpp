@@ -195,13 +195,13 @@ std::optional<AccumulatorKind> exact_accumulator_kind(const Monoid& monoid) {
   };
   static const Row rows[] = {
       // The terms of a sum are numbers: a product among them is rounded. Those of a matrix product are not.
-      {&exact::sum, {Takes::columns, make_sums<exact::sums>}},
-      {&exact::product_sum, {Takes::sums, make_sums<exact::products>}},
-      {&exact::count, {Takes::counts, make<ExactCounts>}},
-      {&exact::moments, {Takes::samples, make<ExactMoments>}},
-      {&exact::norm, {Takes::samples, make<ExactNorm>}},
-      {&exact::comoments, {Takes::block, make<ExactComoments>}},
-      {&exact::cross_comoments, {Takes::block, make<ExactComoments>}},
+      {&exact::rows::sum, {Takes::columns, make_sums<exact::sums>}},
+      {&exact::rows::product_sum, {Takes::sums, make_sums<exact::products>}},
+      {&exact::rows::count, {Takes::counts, make<ExactCounts>}},
+      {&exact::rows::moments, {Takes::samples, make<ExactMoments>}},
+      {&exact::rows::norm, {Takes::samples, make<ExactNorm>}},
+      {&exact::rows::comoments, {Takes::block, make<ExactComoments>}},
+      {&exact::rows::cross_comoments, {Takes::block, make<ExactComoments>}},
   };
   for (const Row& row : rows) {
     if (row.monoid == &monoid) return row.kind;

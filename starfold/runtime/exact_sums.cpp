@@ -54,7 +54,10 @@ void SlicedColumns::cut(std::span<const double* const> columns, std::size_t n, i
 
 void SlicedColumns::cut_one(const double* x, std::size_t n, int width, double* rest) {
   const double top = kernels::slices().top(x, n);
-  if (top == 0) return std::fill_n(rest, n, 0.0);
+  if (top == 0) {
+    std::fill_n(rest, n, 0.0);
+    return;
+  }
   const std::size_t before = slices_.size();
   bool left = true;
   // All numbers are at most 2^high in magnitude.
