@@ -1,5 +1,7 @@
 #include "starfold/runtime/exact_accumulator.h"
 
+#include <map>
+
 #include "starfold/runtime/exact_sums.h"
 
 namespace starfold::engine {
@@ -23,13 +25,14 @@ class ExactSums final : public SumAccumulator {
 
   void dot(const double* a, const double* b, std::size_t n, std::size_t place) override {
     const auto entry = static_cast<std::uint32_t>(place);
-    sums_.add_products({&a, 1}, {&b, 1}, false, n, {&entry, 1});
+    sums_.add_products({&a, 1}, {&b, 1}, false, n, {&entry, 1}, dots_[{place, a == b}]);
   }
 
   void gram(std::size_t number, std::span<const double* const> rows,
             std::span<const double* const> columns, bool upper, std::size_t n,
             std::span<const std::uint32_t> places) override {
-    if (!upper) return sums_.add_products(rows, columns, false, n, places);
+    if (grids_.size() <= number) grids_.resize(number + 1);
+    if (!upper) return sums_.add_products(rows, columns, false, n, places, grids_[number]);
     // One half, in sums of its own that lie as it does, until the end.
     if (halves_.size() <= number) halves_.resize(number + 1);
     Half& half = halves_[number];
@@ -39,7 +42,7 @@ class ExactSums final : public SumAccumulator {
       half.sums = std::make_unique<WideSums>(places.size(), format_);
       for (std::uint32_t i = 0; i < places.size(); ++i) half.own.push_back(i);
     }
-    half.sums->add_products(rows, columns, true, n, half.own);
+    half.sums->add_products(rows, columns, true, n, half.own, grids_[number]);
   }
 
   void groups(std::size_t /*number*/, std::span<const std::uint32_t> rows, std::size_t labels,
@@ -49,6 +52,11 @@ class ExactSums final : public SumAccumulator {
   }
 
   void finish(MergeState& state) override {
+    for (auto& [place, grid] : dots_) sums_.flush(grid);
+    for (std::size_t number = 0; number < grids_.size(); ++number) {
+      const bool half = number < halves_.size() && halves_[number].sums != nullptr;
+      (half ? *halves_[number].sums : sums_).flush(grids_[number]);
+    }
     for (const Half& half : halves_) {
       for (std::size_t c = 0; c < half.places.size(); ++c) {
         const std::size_t i = c / half.columns;
@@ -69,6 +77,27 @@ class ExactSums final : public SumAccumulator {
   exact::Format format_;
   WideSums sums_;
   std::vector<Half> halves_;
+  std::vector<ProductGrid> grids_;  // of the tiles, by number
+  std::map<std::pair<std::size_t, bool>, ProductGrid> dots_;  // by place, squares apart
+};
+
+// Sums of squares of columns.
+class Squares {
+ public:
+  explicit Squares(const Shape& result)
+      : sums_(entries(result), exact::products), grids_(entries(result)) {}
+  void add(const double* x, std::size_t n, std::size_t place) {
+    const auto entry = static_cast<std::uint32_t>(place);
+    sums_.add_products({&x, 1}, {&x, 1}, false, n, {&entry, 1}, grids_[place]);
+  }
+  void write(Tensor& part) {
+    for (ProductGrid& grid : grids_) sums_.flush(grid);
+    sums_.write(part);
+  }
+
+ private:
+  WideSums sums_;
+  std::vector<ProductGrid> grids_;
 };
 
 void write_count(Tensor& part, std::size_t count) {
@@ -93,14 +122,13 @@ class ExactCounts final : public Accumulator {
 class ExactMoments final : public Accumulator {
  public:
   explicit ExactMoments(const Shape& result)
-      : sums_(entries(result), exact::sums), squares_(entries(result), exact::products) {}
+      : sums_(entries(result), exact::sums), squares_(result) {}
   void sample(const double* const* columns, std::size_t count, std::size_t n,
               std::size_t place) override {
     if (place == 0) count_ += n * count;  // every entry has as many
-    const auto entry = static_cast<std::uint32_t>(place);
     for (std::size_t k = 0; k < count; ++k) {
       sums_.add_column(columns[k], n, place);
-      squares_.add_products({&columns[k], 1}, {&columns[k], 1}, false, n, {&entry, 1});
+      squares_.add(columns[k], n, place);
     }
   }
   void finish(MergeState& state) override {
@@ -112,22 +140,20 @@ class ExactMoments final : public Accumulator {
  private:
   std::size_t count_ = 0;
   WideSums sums_;
-  WideSums squares_;
+  Squares squares_;
 };
 
 class ExactNorm final : public Accumulator {
  public:
-  explicit ExactNorm(const Shape& result) : squares_(entries(result), exact::products) {}
+  explicit ExactNorm(const Shape& result) : squares_(result) {}
   void sample(const double* const* columns, std::size_t count, std::size_t n,
               std::size_t place) override {
-    const auto entry = static_cast<std::uint32_t>(place);
-    for (std::size_t k = 0; k < count; ++k)
-      squares_.add_products({&columns[k], 1}, {&columns[k], 1}, false, n, {&entry, 1});
+    for (std::size_t k = 0; k < count; ++k) squares_.add(columns[k], n, place);
   }
   void finish(MergeState& state) override { squares_.write(state[0]); }
 
  private:
-  WideSums squares_;
+  Squares squares_;
 };
 
 // Sums of the columns of each side, and all sums of their products.
@@ -149,12 +175,13 @@ class ExactComoments final : public Accumulator {
     const std::vector<const double*>& columns = operands.back();
     for (std::size_t i = 0; i < rows.size(); ++i) rows_.add_column(rows[i], n, i);
     for (std::size_t j = 0; !one_ && j < columns.size(); ++j) columns_.add_column(columns[j], n, j);
-    products_.add_products(rows, columns, one_, n, places_);
+    products_.add_products(rows, columns, one_, n, places_, grid_);
   }
   void finish(MergeState& state) override {
     write_count(state[0], count_);
     rows_.write(state[1]);
     if (state.size() == 4) columns_.write(state[2]);
+    products_.flush(grid_);
     for (std::size_t i = 0; one_ && i < width_; ++i) {
       for (std::size_t j = 0; j < i; ++j) products_.add(i * width_ + j, products_, j * width_ + i);
     }
@@ -167,6 +194,7 @@ class ExactComoments final : public Accumulator {
   WideSums rows_;
   WideSums columns_;
   WideSums products_;
+  ProductGrid grid_;
   std::size_t width_;
   std::vector<std::uint32_t> places_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "starfold/runtime/kernels/kernels.h"
 
@@ -22,6 +23,11 @@ int width_of_products(std::size_t n) { return (53 - bits_of(n)) / 2; }
 
 // x + shift - shift is x rounded to a multiple of 2^unit.
 double shift_to(int unit) { return std::ldexp(1.5, unit + 52); }
+
+// 2^exponent, of a normal number.
+double power(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52U);
+}
 
 // More of them are slower than what few records leave over.
 constexpr std::size_t usual_slices = 3;
@@ -103,10 +109,183 @@ void WideSums::add_column(const double* x, std::size_t n, std::size_t entry) {
   if (most > 0x1p-400 && most < 0x1p400) bound_ = std::ldexp(1.0, std::ilogb(most) + 1);
 }
 
+void GridColumns::prepare(std::size_t columns, std::size_t n, int width, bool passing) {
+  stride_ = std::max(stride_, kernels::padded(n));
+  room_.reserve((1 + most * (passing ? 1 : columns)) * stride_);
+  width_ = width;
+  passing_ = passing;
+  highs_.resize(columns, 0);
+  left_.resize(columns);
+  rests_.resize(columns);
+  first_.assign(1, 0);
+  slices_.clear();
+  ranks_.clear();
+}
+
+template <typename Moving>
+bool GridColumns::cut(const double* x, std::size_t n, Moving moving) {
+  const std::size_t c = first_.size() - 1;
+  double* const rest = room_.data();
+  double* const room = rest + (1 + most * (passing_ ? 0 : c)) * stride_;
+  double* const slices[most] = {room, room + stride_, room + 2 * stride_};
+  unsigned found = 0;
+  bool fits = false;
+  while (!fits) {
+    double shifts[most];
+    for (std::size_t k = 0; k < most; ++k) shifts[k] = shift_to(unit(c, k));
+    double top = 0;
+    found = kernels::slices().cut(x, shifts, slices, rest, &top, n);
+    left_[c].clear();
+    rests_[c].clear();
+    bool finite = true;
+    for (std::uint32_t i = 0; (found & 8U) != 0 && i < n; ++i) {
+      if (rest[i] == 0) continue;
+      finite = finite && std::isfinite(rest[i]);
+      left_[c].push_back(i);
+      rests_[c].push_back(rest[i]);
+    }
+    const bool many = left_[c].size() > few_records;
+    const int high = top == 0 || !finite ? highs_[c] : std::ilogb(top) + 1;
+    const bool moves = high > highs_[c] || (many && high < highs_[c]);
+    fits = finite && !many && !moves;
+    if (!moves && !fits) break;
+    if (!moves) continue;
+    if (high > highest || high - static_cast<int>(most) * (width_ + 1) < lowest) break;
+    moving();
+    highs_[c] = high;
+  }
+  for (std::size_t k = 0; fits && k < most; ++k) {
+    if ((found & (1U << k)) == 0) continue;
+    slices_.push_back(slices[k]);
+    ranks_.push_back(k);
+  }
+  if (!fits) {
+    left_[c].clear();
+    rests_[c].clear();
+  }
+  first_.push_back(slices_.size());
+  return fits;
+}
+
 void WideSums::add_products(std::span<const double* const> rows,
                             std::span<const double* const> columns, bool upper, std::size_t n,
-                            std::span<const std::uint32_t> places) {
+                            std::span<const std::uint32_t> places, ProductGrid& grid) {
   if (n == 0) return;
+  if (grid.places.empty()) {
+    grid.places.assign(places.begin(), places.end());
+    grid.width = columns.size();
+    grid.same = std::equal(rows.begin(), rows.end(), columns.begin(), columns.end());
+    grid.multiples.resize(places.size() * GridColumns::most * GridColumns::most);
+    grid.bits = width_of_products(n);
+  }
+  // Longer blocks than the first would not fit: there are none.
+  const bool fits = width_of_products(n) >= grid.bits;
+  if (!fits || !add_on_grid(rows, columns, upper, n, grid))
+    add_sliced(rows, columns, upper, n, places);
+}
+
+// As many blocks as 63 bits hold sums of 53.
+constexpr std::size_t most_blocks = 1000;
+
+bool WideSums::add_on_grid(std::span<const double* const> rows,
+                           std::span<const double* const> columns, bool upper, std::size_t n,
+                           ProductGrid& grid) {
+  const auto moving = [&] { flush(grid); };
+  // A few columns stay in the first cache while all rows pass by.
+  constexpr std::size_t together = 2;
+  const bool passing = !grid.same && !upper && columns.size() <= together;
+  grid.columns.prepare(columns.size(), n, grid.bits, false);
+  for (std::size_t j = 0; !grid.same && j < columns.size(); ++j)
+    if (!grid.columns.cut(columns[j], n, moving)) return false;
+  grid.rows.prepare(rows.size(), n, grid.bits, passing);
+  if (passing) {
+    add_passing(rows, columns, n, grid);
+    return true;
+  }
+  for (const double* row : rows)
+    if (!grid.rows.cut(row, n, moving)) return false;
+  if (grid.blocks == most_blocks) flush(grid);
+  ++grid.blocks;
+  for (std::size_t j = 0; j < columns.size(); j += together) {
+    const std::size_t last = std::min(j + together, columns.size());
+    for (std::size_t i = 0; i < (upper ? std::min(last, rows.size()) : rows.size()); ++i)
+      add_row(i, j, last, upper, n, grid);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    add_rests(grid.rows, grid.right(), i, rows[i], columns, upper, grid.places);
+  return true;
+}
+
+void WideSums::add_passing(std::span<const double* const> rows,
+                           std::span<const double* const> columns, std::size_t n,
+                           ProductGrid& grid) {
+  if (grid.blocks == most_blocks) flush(grid);
+  ++grid.blocks;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto moving = [&] {
+      flush(grid);
+      grid.blocks = 1;
+    };
+    if (grid.rows.cut(rows[i], n, moving)) {
+      add_row(i, 0, columns.size(), false, n, grid);
+      add_rests(grid.rows, grid.right(), i, rows[i], columns, false, grid.places);
+    } else {
+      add_sliced(rows.subspan(i, 1), columns, false, n,
+                 std::span(grid.places).subspan(i * grid.width, grid.width));
+    }
+  }
+}
+
+void WideSums::add_row(std::size_t i, std::size_t first, std::size_t last, bool upper,
+                       std::size_t n, ProductGrid& grid) {
+  constexpr std::size_t most = GridColumns::most;
+  const GridColumns& right = grid.right();
+  const std::size_t height = grid.rows.first(i + 1) - grid.rows.first(i);
+  const std::size_t across = right.first(last) - right.first(first);
+  if (height == 0 || across == 0) return;
+  double found[most * most * 2] = {};
+  kernels::products().gram(grid.rows.slices() + grid.rows.first(i), height,
+                           right.slices() + right.first(first), across, false, found, n);
+  for (std::size_t a = 0; a < height; ++a) {
+    const std::size_t rank = grid.rows.rank(grid.rows.first(i) + a);
+    const int unit = grid.rows.unit(i, rank);
+    std::int64_t* const into = grid.multiples.data() + (i * most + rank) * grid.width * most;
+    const double* sum = found + a * across;
+    for (std::size_t c = first; c < last; ++c) {
+      for (std::size_t s = right.first(c); s < right.first(c + 1); ++s, ++sum) {
+        if (upper && i > c) continue;
+        const double scale = power(-unit - right.unit(c, right.rank(s)));
+        into[c * most + right.rank(s)] += static_cast<std::int64_t>(*sum * scale);
+      }
+    }
+  }
+}
+
+void WideSums::flush(ProductGrid& grid) {
+  if (grid.blocks == 0) return;
+  grid.blocks = 0;
+  const GridColumns& right = grid.right();
+  constexpr std::size_t most = GridColumns::most;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < grid.places.size() / grid.width; ++i) {
+    for (std::size_t a = 0; a < most; ++a) {
+      for (std::size_t j = 0; j < grid.width; ++j) {
+        for (std::size_t b = 0; b < most; ++b, ++at) {
+          const std::int64_t value = std::exchange(grid.multiples[at], 0);
+          if (value == 0) continue;
+          const int exponent = grid.rows.unit(i, a) + right.unit(j, b) - format_.lowest;
+          wide::add((*this)[grid.places[i * grid.width + j]],
+                    static_cast<wide::Word>(value < 0 ? -value : value),
+                    static_cast<std::size_t>(exponent), value < 0);
+        }
+      }
+    }
+  }
+}
+
+void WideSums::add_sliced(std::span<const double* const> rows,
+                          std::span<const double* const> columns, bool upper, std::size_t n,
+                          std::span<const std::uint32_t> places) {
   const int width = width_of_products(n);
   const bool same = std::equal(rows.begin(), rows.end(), columns.begin(), columns.end());
   left_.cut(rows, n, width);
@@ -128,37 +307,30 @@ void WideSums::add_products(std::span<const double* const> rows,
       }
     }
   }
-  add_rests(left_, right, rows, columns, upper, places);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    add_rests(left_, right, i, rows[i], columns, upper, places);
 }
 
 // With x = slices + rest on both sides: rests times whole numbers, and what was sliced times rests.
-void WideSums::add_rests(const SlicedColumns& left, const SlicedColumns& right,
-                         std::span<const double* const> rows,
+template <typename Sliced>
+void WideSums::add_rests(const Sliced& left, const Sliced& right, std::size_t i, const double* row,
                          std::span<const double* const> columns, bool upper,
                          std::span<const std::uint32_t> places) {
-  const auto place = [&](std::size_t i, std::size_t j) { return places[i * columns.size() + j]; };
-  for (std::size_t i = 0; i < rows.size(); ++i) {
+  for (std::size_t j = upper ? i : 0; j < columns.size(); ++j) {
+    const std::span<wide::Word> sum = (*this)[places[i * columns.size() + j]];
     for (const std::uint32_t r : left.left(i)) {
-      for (std::size_t j = upper ? i : 0; j < columns.size(); ++j) {
-        // A factor that is not finite meets the whole of the other one, below.
-        if (std::isfinite(columns[j][r]))
-          exact::add_product((*this)[place(i, j)], left.rest(i, r), columns[j][r]);
-      }
+      // A factor that is not finite meets the whole of the other one, below.
+      if (std::isfinite(columns[j][r]))
+        exact::add_product(sum, left.rest(i, r), columns[j][r]);
     }
-  }
-  for (std::size_t j = 0; j < columns.size(); ++j) {
     for (const std::uint32_t r : right.left(j)) {
-      const std::size_t most = upper ? std::min(j + 1, rows.size()) : rows.size();
-      for (std::size_t i = 0; i < most; ++i) {
-        const double x = rows[i][r];
-        const double rest = left.rest(i, r);
-        // Of x nothing was sliced, so that all its products were taken above.
-        const bool taken = !std::isfinite(x) || (rest != 0 && rest == x);
-        if (!std::isfinite(columns[j][r])) {
-          exact::add_product((*this)[place(i, j)], x, columns[j][r]);
-        } else if (!taken) {
-          exact::add_product((*this)[place(i, j)], x - rest, right.rest(j, r));
-        }
+      const double rest = left.rest(i, r);
+      // Of x nothing was sliced, so that all its products were taken above.
+      const bool taken = !std::isfinite(row[r]) || (rest != 0 && rest == row[r]);
+      if (!std::isfinite(columns[j][r])) {
+        exact::add_product(sum, row[r], columns[j][r]);
+      } else if (!taken) {
+        exact::add_product(sum, row[r] - rest, right.rest(j, r));
       }
     }
   }

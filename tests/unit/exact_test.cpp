@@ -95,20 +95,27 @@ TEST(Exact, SlicedProductsAreThoseOfEachPair) {
     std::mt19937_64 random(2);
     for (const std::size_t n : {1, 3, 64, 512}) {
       for (const bool upper : {false, true}) {
-        const Columns rows(random, 6, n, -1);
-        const Columns others(random, 6, n, -1);
-        const auto& columns = upper && n > 3 ? rows.pointers : others.pointers;
-        engine::WideSums sums(36, exact::products);
-        std::vector<std::uint32_t> places(36);
-        for (std::uint32_t i = 0; i < 36; ++i) places[i] = i;
-        sums.add_products(rows.pointers, columns, upper, n, places);
-        for (std::size_t i = 0; i < 6; ++i) {
-          for (std::size_t j = upper ? i : 0; j < 6; ++j) {
-            std::vector<Word> want(exact::products.words());
-            for (std::size_t r = 0; r < n; ++r)
-              exact::add_product(want, rows.pointers[i][r], columns[j][r]);
-            EXPECT_EQ(words(sums, i * 6 + j), want) << n << ": " << i << ", " << j;
+        for (const int kind : {-1, 0, 3, 4, 5}) {
+          engine::WideSums sums(36, exact::products);
+          engine::ProductGrid grid;
+          std::vector<std::vector<Word>> want(36, std::vector<Word>(exact::products.words()));
+          std::vector<std::uint32_t> places(36);
+          for (std::uint32_t i = 0; i < 36; ++i) places[i] = i;
+          for (const std::size_t records : {n, n, n / 2 + 1, n}) {
+            const Columns rows(random, 6, records, kind);
+            const Columns others(random, 6, records, kind == 0 ? 4 : kind);
+            const auto& columns = upper && n > 3 ? rows.pointers : others.pointers;
+            sums.add_products(rows.pointers, columns, upper, records, places, grid);
+            for (std::size_t i = 0; i < 6; ++i) {
+              for (std::size_t j = upper ? i : 0; j < 6; ++j) {
+                for (std::size_t r = 0; r < records; ++r)
+                  exact::add_product(want[i * 6 + j], rows.pointers[i][r], columns[j][r]);
+              }
+            }
           }
+          sums.flush(grid);
+          for (std::size_t i = 0; i < 36; ++i)
+            EXPECT_EQ(words(sums, i), want[i]) << n << " of kind " << kind << ": " << i;
         }
       }
     }

@@ -85,6 +85,10 @@ struct Slices {
   // slice = x rounded to a multiple of the last place of `shift`, rest = x - slice, which may be x itself. Whether a rest
   // is not 0.
   bool (*split)(const double* x, double shift, double* slice, double* rest, std::size_t n);
+  // Three slices of x at once, each a multiple of the last place of its shift, and the rest. Bits of the result: 1, 2 and 4
+  // where a slice is not 0 throughout, 8 where a rest is not, or something is not finite.
+  unsigned (*cut)(const double* x, const double* shifts, double* const* slices, double* rest,
+                  double* top, std::size_t n);
   // The sums of two slices of x, and its largest magnitude; whether there is a rest, or something is not finite.
   bool (*sums)(const double* x, double first, double second, double* sums, double* top,
                std::size_t n);

@@ -62,6 +62,43 @@ bool split(const double* x, double shift, double* slice, double* rest, std::size
   return any_bit(left);
 }
 
+unsigned cut(const double* x, const double* shifts, double* const* slices, double* rest,
+             double* largest, std::size_t n) {
+  const D d;
+  const V grid_1 = hn::Set(d, shifts[0]);
+  const V grid_2 = hn::Set(d, shifts[1]);
+  const V grid_3 = hn::Set(d, shifts[2]);
+  double* const out_1 = slices[0];
+  double* const out_2 = slices[1];
+  double* const out_3 = slices[2];
+  V any_1 = hn::Zero(d);
+  V any_2 = hn::Zero(d);
+  V any_3 = hn::Zero(d);
+  V left = hn::Zero(d);
+  V most = hn::Zero(d);
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const V v = present(x, i, n);
+    const V part_1 = hn::Sub(hn::Add(v, grid_1), grid_1);
+    const V more_1 = hn::Sub(v, part_1);
+    const V part_2 = hn::Sub(hn::Add(more_1, grid_2), grid_2);
+    const V more_2 = hn::Sub(more_1, part_2);
+    const V part_3 = hn::Sub(hn::Add(more_2, grid_3), grid_3);
+    const V more_3 = hn::Sub(more_2, part_3);
+    hn::Store(part_1, d, out_1 + i);
+    hn::Store(part_2, d, out_2 + i);
+    hn::Store(part_3, d, out_3 + i);
+    hn::Store(more_3, d, rest + i);
+    any_1 = hn::Or(any_1, hn::Abs(part_1));
+    any_2 = hn::Or(any_2, hn::Abs(part_2));
+    any_3 = hn::Or(any_3, hn::Abs(part_3));
+    left = hn::Or(left, hn::Abs(more_3));
+    most = hn::Max(most, hn::Abs(v));
+  }
+  *largest = hn::GetLane(hn::MaxOfLanes(d, most));
+  return (any_bit(any_1) ? 1U : 0U) | (any_bit(any_2) ? 2U : 0U) | (any_bit(any_3) ? 4U : 0U) |
+         (any_bit(left) ? 8U : 0U);
+}
+
 bool sums(const double* x, double first, double second, double* results, double* largest,
           std::size_t n) {
   const D d;
@@ -87,7 +124,7 @@ bool sums(const double* x, double first, double second, double* results, double*
   return any_bit(left);
 }
 
-constexpr Slices kSlices = {top, split, sums};
+constexpr Slices kSlices = {top, split, cut, sums};
 
 }  // namespace
 
