@@ -146,12 +146,12 @@ let e = x @ [0.3, -0.2, 0.9]
 output a = sum[*](sigmoid(e) + softplus(e) + tanh(e) + exp(e) + expm1(e))
 output b = sum[*](log(abs(e) + 1) + log1p(abs(e)) + sin(e) + cos(e) + tan(e))
 output c = sum[*](abs(e) ^ 1.7 + erf(e) + lgamma(abs(e) + 0.1) + digamma(abs(e) + 0.1) + atan2(e, y))
-output d = sum[*](softmax(x))
+output d = sum[*](softmax[2](x))
 output f = solve(x' @ x, x' @ y)
-let (values, vectors) = eigh(x' @ x)
+let (values, _vectors) = eigh(x' @ x)
 output g = values
 output h = inv(x' @ x)
-let (u, s, v) = svd(x' @ x)
+let (_u, s, _v) = svd(x' @ x)
 output i = s
 output j = exp(mean[*](y)) ^ 0.3
 """
