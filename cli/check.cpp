@@ -20,7 +20,7 @@ int check(const Arguments& arguments) {
   ProgramOptions options;
   options.base = arguments.base;
   const Study study = make_study({.file = arguments.file});
-  const auto program = open_program(study.program, options);
+  const auto program = open_program(study, options);
   const Compilation& compilation = program->compilation;
   print_diagnostics(compilation.diagnostics, compilation.sources);
   std::optional<StudyFacts> facts;
