@@ -125,7 +125,7 @@ def regression(federation, rounds):
     """Seconds per round of a study, from its start to its result: what a run of one round takes, then what each further one adds."""
     def seconds(count):
         (federation.folder / "steps.fold").write_text(REGRESSION.format(rounds=count))
-        study = 'program = "steps.fold"\n[inputs]\nx = ["age", "bmi", "smoker"]\ny = "readmitted"\n'
+        study = 'program = "steps.fold"\n[options]\nmissing = "drop"\n[inputs]\nx = ["age", "bmi", "smoker"]\ny = "readmitted"\n'
         for name in NAMES:
             study += f'[[client]]\nname = "{name}"\nsource = "visits"\npublic_key = "{federation.folder / name}/key.pub"\n'
         study += f'[federation]\nvia = "flower"\nsuperlink = "{federation.address}"\nroot_certificates = "ca.crt"\ntimeout = "5m"\n'
