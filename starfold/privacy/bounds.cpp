@@ -46,8 +46,15 @@ CellBound of_tensor(const Tensor& value) {
 
 CellBound either(const CellBound& a, const CellBound& b) {
   return {
-      either(a.box, b.box),
+      privacy::either(a.box, b.box),
       {max(a.norms.l1, b.norms.l1), max(a.norms.l2, b.norms.l2), max(a.norms.linf, b.norms.linf)}};
+}
+
+bool has_shape(const Type& type, const Shape& shape, const SizeValues& sizes) {
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (type.dims[axis].size.evaluate(sizes) != shape[axis]) return false;
+  }
+  return true;
 }
 
 bool is_smaller(const Bound& a, const Bound& b) { return at_most(a, b) && !at_most(b, a); }
@@ -112,7 +119,12 @@ CellBound Bounds::compute(NodeId id) const {
       const auto found = known_.inputs.find(program_.inputs[node.index].name);
       const bool is_known = found != known_.inputs.end() && !node.federated() &&
                             found->second.rank() == node.type().rank();
-      return is_known ? of_tensor(found->second) : unknown(node.type());
+      if (!is_known) return unknown(node.type());
+      CellBound value = of_tensor(found->second);
+      // Entries are told apart where it is sure which they are.
+      if (!has_shape(node.type(), found->second.shape, known_.sizes))
+        value.box = Box::all(value.box.hull(), node.type().rank());
+      return value;
     }
     case Kind::variable:
       return bounds_[node.args[0]];

@@ -106,16 +106,14 @@ class Analysis {
     return all.empty() ? std::vector<NodeId>{fold} : all;
   }
 
-  // The place where a value is used, for an input, which is written elsewhere.
-  Span place(NodeId id, NodeId fold) const {
-    return node(id).kind == ir::Kind::apply ? node(id).span : node(fold).span;
-  }
-
   Unbounded not_additive(const Merge& merge) const {
-    Unbounded result{describe_fold(plan_, merge.fold), node(merge.fold).span, {}};
-    result.help = fmt::format("`{}` does not add up, and only sums can be released with noise",
-                              node(merge.fold).op->name);
-    if (!merge.monoid->instead.empty()) result.help += fmt::format("; {}", merge.monoid->instead);
+    Unbounded result;
+    result.code = Code::NotASum;
+    result.expr = describe_fold(plan_, merge.fold);
+    result.where = node(merge.fold).span;
+    result.message = fmt::format("`{}` cannot be released privately", shortened(result.expr));
+    result.reason = "only sums over records can be masked or released with noise, and this is none";
+    result.help = merge.monoid->instead;
     return result;
   }
 
@@ -128,36 +126,58 @@ class Analysis {
       }
     }
     const NodeId id = bounds_.culprit(operand);
-    const std::string text = describe(plan_, id);
-    Unbounded result{text, place(id, fold), {}};
     const ir::Node& value = node(id);
-    if (value.kind == ir::Kind::apply && value.op->clips) {
-      for (std::size_t i = 1; i < value.args.size(); ++i) {
-        if (bounds_[value.args[i]].bounded()) continue;
-        result.help = fmt::format(
-            "say before the run how large `{0}` is: as a number, by `--set "
-            "{0}=...` or by its default",
-            describe(plan_, value.args[i]));
-        return result;
-      }
+    Unbounded result;
+    result.expr = describe(plan_, id);
+    result.where = value.kind == ir::Kind::apply ? value.span : node(fold).span;
+    result.reason =
+        "noise must hide what any one record adds, so that must have a bound which does not depend "
+        "on the data";
+    if (const std::string bound = unknown_bound(value); !bound.empty()) {
+      result.code = Code::UnknownClip;
+      result.message = fmt::format("nobody knows yet how large `{}` is, which is to bound `{}`",
+                                   bound, shortened(describe(plan_, value.args[0])));
+      result.help =
+          fmt::format("write a number, give it a default, or set it: `--set {}=...`", bound);
+      return result;
     }
-    const bool one_number = value.type().rank() <= 1;
-    const std::string name = text.size() > long_text ? "e" : text;
-    const std::string clip =
-        one_number ? fmt::format("clip({}, lo, hi)", name) : fmt::format("clip_norm({}, c)", name);
-    result.help = fmt::format(
-        "bound what each record adds, with numbers you can defend without "
-        "looking at the data: `{}`",
-        clip);
-    if (name != text) result.help += ", where e is this expression";
+    result.message = fmt::format("one record may change `{}` by any amount",
+                                 shortened(describe_fold(plan_, fold)));
+    const bool long_one = result.expr.size() > long_text;
+    const char* clip = value.type().rank() <= 1 ? "clip({}, lo, hi)" : "clip_norm({}, c)";
+    result.help = fmt::format("use `{}`{} with numbers that need no look at the data",
+                              fmt::format(fmt::runtime(clip), long_one ? "e" : result.expr),
+                              long_one ? " in the place of this expression e," : "");
     return result;
   }
 
+  // Of a clip: the bound that is not known; empty where all are, or this is none.
+  std::string unknown_bound(const ir::Node& value) const {
+    if (value.kind != ir::Kind::apply || !value.op->clips) return {};
+    for (std::size_t i = 1; i < value.args.size(); ++i) {
+      if (!bounds_[value.args[i]].bounded() && !node(value.args[i]).federated())
+        return describe(plan_, value.args[i]);
+    }
+    return {};
+  }
+
   Unbounded many_records(NodeId fold) const {
-    return {describe_fold(plan_, fold), node(fold).span,
-            "a client may have any number of records, so what it adds as a whole has no bound: "
-            "bound it per client, "
-            "`each client { clip_norm(sum[*](e), c) }`, and add that up over clients"};
+    Unbounded result;
+    result.code = Code::UnboundedClient;
+    result.expr = describe_fold(plan_, fold);
+    result.where = node(fold).span;
+    result.message =
+        fmt::format("one client may change `{}` by any amount", shortened(result.expr));
+    result.reason = "a client may have any number of records, each of which adds to it";
+    result.help =
+        "bound what each client adds, `each client { clip_norm(sum[*](e), c) }`, and add that up "
+        "over clients; "
+        "or protect records: unit record";
+    return result;
+  }
+
+  static std::string shortened(const std::string& text) {
+    return text.size() <= long_text ? text : text.substr(0, long_text - 3) + "...";
   }
 
   const Plan& plan_;

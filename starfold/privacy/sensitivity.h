@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "starfold/diag/diagnostic.h"
 #include "starfold/plan/plan.h"
 #include "starfold/privacy/bounds.h"
 
@@ -21,8 +22,11 @@ std::string_view to_string(Neighbours neighbours);
 
 // Why a merged value cannot be released with noise.
 struct Unbounded {
+  Code code = Code::UnboundedTerm;
   std::string expr;  // what has no bound, as written
   Span where;
+  std::string message;  // what was seen, in one line
+  std::string reason;
   std::string help;  // what would bound it
 };
 
