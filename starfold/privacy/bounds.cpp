@@ -95,7 +95,10 @@ bool Bounds::learn_states() {
   for (ir::LoopId loop = 0; loop < program_.loops.size(); ++loop) {
     const auto& carried = program_.loops[loop].carried;
     for (std::uint32_t slot = 0; slot < carried.size(); ++slot) {
-      CellBound state = either(bounds_[carried[slot].init], bounds_[carried[slot].next]);
+      const CellBound& init = bounds_[carried[slot].init];
+      const CellBound& next = bounds_[carried[slot].next];
+      if (init.box.lo.rank() != next.box.lo.rank()) continue;
+      CellBound state = either(init, next);
       const auto known = states_.find({loop, slot});
       news |= state.bounded() && (known == states_.end() || !known->second.bounded());
       states_[{loop, slot}] = std::move(state);
