@@ -65,10 +65,13 @@ Known with_defaults(const ir::Program& program, Known given) {
   for (const ir::SizeVariable& size : program.sizes) {
     if (size.value) given.sizes.emplace(size.name, *size.value);
   }
+  const Bounds bounds(program, {given.sizes, {}});
   for (const ir::Input& input : program.inputs) {
     if (input.type.federated() || input.fallback == ir::no_node) continue;
-    const ir::Node& value = program.graph[input.fallback];
-    if (value.kind == Kind::constant) given.inputs.emplace(input.name, value.value);
+    const Box& value = bounds[input.fallback].box;
+    const bool known =
+        value.lo.data == value.hi.data && has_shape(input.type, value.lo.shape, given.sizes);
+    if (known) given.inputs.emplace(input.name, value.lo);
   }
   return given;
 }

@@ -13,11 +13,11 @@ namespace starfold::privacy {
 // What is known before the run.
 struct Known {
   SizeValues sizes = {};
-  std::map<std::string, Tensor> inputs = {};  // shared ones, by name
+  std::map<std::string, Tensor, std::less<>> inputs = {};  // shared ones, by name
 };
 
-// What a program says of itself where nobody says otherwise: declared sizes and the defaults of shared inputs, where these are
-// plain numbers. `given` wins.
+// What a program says of itself where nobody says otherwise: declared sizes and the defaults of shared inputs, where these need
+// nothing else. `given` wins.
 Known with_defaults(const ir::Program& program, Known given = {});
 
 class Bounds {
