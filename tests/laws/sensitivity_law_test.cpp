@@ -263,8 +263,8 @@ std::vector<std::string> row_expressions(const Op& op) {
   const bool infix = op.notation == Notation::infix;
   if (op.family == Family::unary) {
     for (const char* operand : {"a", "b", "m"})
-      texts.push_back(
-          fmt::format(op.notation == Notation::prefix ? "{} {}" : "{}({})", op.name, operand));
+      texts.push_back(op.notation == Notation::prefix ? fmt::format("{} {}", op.name, operand)
+                                                      : fmt::format("{}({})", op.name, operand));
   } else if (op.family == Family::binary || op.family == Family::comparison) {
     for (const auto& [left, right] :
          std::vector<std::pair<const char*, const char*>>{{"a", "b[:, new]"},
@@ -294,8 +294,10 @@ Case row_case(const std::string& expression, std::uint64_t seed) {
     return with_axis(Type::shared(std::move(sizes)), 0, Dim::record());
   };
   using Values = InputSpec::Values;
-  c.program.inputs = {
-      {"x", star({3})}, {"y", star({})}, {"z", star({2, 3})}, {"l", star({}), Values::label}};
+  c.program.inputs = {{"x", star({3}), Values::continuous, false, {}},
+                      {"y", star({}), Values::continuous, false, {}},
+                      {"z", star({2, 3}), Values::continuous, false, {}},
+                      {"l", star({}), Values::label, false, {}}};
   return c;
 }
 
