@@ -135,46 +135,42 @@ std::size_t Bound::weight() const {
   return total;
 }
 
-// Sizes are at least 1, so each to its highest power is at least what any term has of it.
+// Sizes are at least 1, so that each to its highest power is at least what any term has of it.
 Bound Bound::single_term() const {
-  Bound result(0);
-  for (const Term& term : terms_) {
-    Bound product(term.factor);
-    for (const Power& power : term.powers) {
-      Bound base(0);
-      if (power.atom->kind == Atom::Kind::size) {
-        base = of_atom(power.atom, 1);
-      } else {
-        for (const Bound& part : power.atom->of)
-          base = base.is_zero() ? part.single_term() : max(base, part).single_term();
-      }
-      for (Term& own : base.terms_) {
-        own.factor = std::pow(own.factor, power.exponent);
-        for (Power& p : own.powers) p.exponent *= power.exponent;
-      }
-      if (base.is_zero()) product = Bound(0);
-      for (const Term& own : base.terms_) product.terms_ = {multiply(product.terms_[0], own)};
-    }
-    if (product.is_zero()) continue;
-    if (result.is_zero()) {
-      result = product;
-      continue;
-    }
-    Term& sum = result.terms_[0];
-    const Term& next = product.terms_[0];
-    sum.factor += next.factor;
-    for (const Power& power : next.powers) {
-      const auto found = std::find_if(sum.powers.begin(), sum.powers.end(), [&](const Power& p) {
-        return p.atom->text == power.atom->text;
+  const auto cover = [](const Term& a, const Term& b, double factor) {
+    Term both{factor, a.powers};
+    for (const Power& power : b.powers) {
+      const auto like = std::find_if(both.powers.begin(), both.powers.end(), [&](const Power& own) {
+        return own.atom->text == power.atom->text;
       });
-      if (found == sum.powers.end())
-        sum.powers.push_back(power);
+      if (like == both.powers.end())
+        both.powers.push_back(power);
       else
-        found->exponent = std::max(found->exponent, power.exponent);
+        like->exponent = std::max(like->exponent, power.exponent);
     }
-    std::sort(sum.powers.begin(), sum.powers.end(),
-              [](const Power& a, const Power& b) { return a.atom->text < b.atom->text; });
+    std::sort(both.powers.begin(), both.powers.end(),
+              [](const Power& x, const Power& y) { return x.atom->text < y.atom->text; });
+    return both;
+  };
+  Term sum{0, {}};
+  for (const Term& term : terms_) {
+    Term product{term.factor, {}};
+    for (const Power& power : term.powers) {
+      Term base{0, {}};
+      if (power.atom->kind == Atom::Kind::size) base = {1, {{power.atom, 1}}};
+      for (const Bound& part : power.atom->of) {
+        const Bound single = part.single_term();
+        for (const Term& own : single.terms_)
+          base = cover(base, own, std::max(base.factor, own.factor));
+      }
+      base.factor = std::pow(base.factor, power.exponent);
+      for (Power& own : base.powers) own.exponent *= power.exponent;
+      product = multiply(product, base);
+    }
+    sum = cover(sum, product, sum.factor + product.factor);
   }
+  Bound result(0);
+  if (sum.factor > 0) result.terms_ = {std::move(sum)};
   return result;
 }
 
@@ -339,12 +335,15 @@ std::string Bound::text(const Term& term) {
     list += (list.empty() ? "" : "*") + factor;
   };
   const bool alone = term.powers.size() == 1;
+  const auto is_half = [](const Power& power) { return std::fmod(power.exponent, 1) == 0.5; };
+  const auto halves = std::count_if(term.powers.begin(), term.powers.end(), is_half);
+  if (alone && term.factor == 1 && term.powers[0].exponent == 1) return term.powers[0].atom->text;
   for (const auto& [atom, exponent] : term.powers) {
     const bool is_sum = atom->kind != Atom::Kind::max && atom->text.find(' ') != std::string::npos;
     const std::string name = is_sum ? "(" + atom->text + ")" : atom->text;
     double rest = exponent;
     if (std::fmod(rest, 1) == 0.5) {
-      join(root, alone ? atom->text : name);
+      join(root, halves == 1 ? atom->text : name);
       rest -= 0.5;
     }
     if (rest == 0) continue;
