@@ -90,6 +90,7 @@ Results trace_of(const Application& a);
 Results solve(const Application& a);     // b a vector or matrix
 Results cholesky(const Application& a);  // lower
 Results logdet(const Application& a);    // log |det|
+Results dependent(const Application& a);  // by the pivots of a Cholesky factorization
 Results det(const Application& a);
 Results inv(const Application& a);
 Results eigh(const Application& a);  // values ascending, vectors in columns

@@ -150,6 +150,7 @@ std::string traces(const RunReport& report, const Plan& plan) {
   std::string html = "<div class=\"traces\">\n";
   std::vector<std::string> done;
   for (const ir::Trace& trace : plan.program.traces) {
+    if (trace.kind != ir::Trace::Kind::record) continue;
     const auto found = report.results.traces.find(trace.name);
     if (found == report.results.traces.end() ||
         std::find(done.begin(), done.end(), trace.name) != done.end())
@@ -282,6 +283,14 @@ std::string about(const RunReport& report, const CompiledProgram& program) {
   return table("About this run", {{"What"}, {""}}, rows);
 }
 
+// What the program expected and did not find, before the results that it bears on.
+std::string cautions(const RunReport& report, const ir::Program& program) {
+  std::string html;
+  for (const std::string& text : warnings(report, program))
+    html += fmt::format("<p class=\"caution\"><strong>Warning:</strong> {}.</p>\n", escape(text));
+  return html;
+}
+
 }  // namespace
 
 std::string report_html(const RunReport& report, const CompiledProgram& program) {
@@ -292,7 +301,7 @@ std::string report_html(const RunReport& report, const CompiledProgram& program)
   Document document;
   document.kind = "report of a run";
   document.title = path.substr(path.find_last_of('/') + 1);
-  document.lead = lead(report, plan) + figures(report, plan);
+  document.lead = lead(report, plan) + figures(report, plan) + cautions(report, typed);
   document.sections.push_back({"results", "Results",
                                results_html(typed, sources, report.results.outputs,
                                             output_labels(typed, report.columns, report.sizes))});

@@ -7,6 +7,7 @@
 #include "starfold/base/hash.h"
 #include "starfold/base/json.h"
 #include "starfold/page/number.h"
+#include "starfold/page/pages.h"
 #include "starfold/study/seal.h"
 
 namespace starfold {
@@ -117,7 +118,9 @@ std::string run_json(const StudyRun& run) {
   const RunReport& report = run.report;
   nlohmann::json clients = nlohmann::json::array();
   for (const ClientReport& client : report.clients) clients.push_back(client_json(client));
+  const ir::Program& typed = run.program->compilation.program;
   nlohmann::json json = {{"outputs", outputs_json(report.results)},
+                         {"warnings", warnings(report, typed)},
                          {"traces", traces_json(report.results)},
                          {"iterations", report.results.iterations},
                          {"rounds", report.rounds},
@@ -141,6 +144,7 @@ std::string record_file(const StudyRun& run, const std::map<std::string, std::st
                          {"versions", run.versions},
                          {"sizes", report.sizes},
                          {"columns", report.columns},
+                         {"warnings", warnings(report, run.program->compilation.program)},
                          {"settings", nlohmann::json::object()},
                          {"options", options_json(run.study)},
                          {"traces", traces_json(report.results)},
