@@ -324,15 +324,16 @@ void Checker::demand(const ast::Demand& demand, Span span) {
   if (!value) return;
   const Type& actual = type(*value);
   if (actual.federated() || actual.rank() > 1) {
-    report({actual.federated() ? Code::FederatedScalar : Code::NotAScalar,
-            fmt::format("a condition must be a shared number or vector, not {}", actual.to_string()),
-            {demand.value->span, fmt::format("this is {}", actual.to_string())},
-            {},
-            "what a condition tells is known to everyone",
-            actual.federated()
-                ? fmt::format("count the records for which it fails: sum[*](not ({})) == 0",
-                              text(demand.value->span))
-                : "fold an axis first, for example with all[2]"});
+    report(
+        {actual.federated() ? Code::FederatedScalar : Code::NotAScalar,
+         fmt::format("a condition must be a shared number or vector, not {}", actual.to_string()),
+         {demand.value->span, fmt::format("this is {}", actual.to_string())},
+         {},
+         "what a condition tells is known to everyone",
+         actual.federated()
+             ? fmt::format("count the records for which it fails: sum[*](not ({})) == 0",
+                           text(demand.value->span))
+             : "fold an axis first, for example with all[2]"});
     return;
   }
   if (options_.base) check_base_value(*value, demand.value->span);

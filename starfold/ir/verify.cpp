@@ -24,7 +24,8 @@ class Verifier {
         require(scalar(trace.node), "a trace is not a shared scalar");
       } else {
         const Type& type = program_.graph[trace.node].type();
-        require(!type.federated() && type.rank() <= 1, "a condition is not a shared number or vector");
+        require(!type.federated() && type.rank() <= 1,
+                "a condition is not a shared number or vector");
       }
     }
   }

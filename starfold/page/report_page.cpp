@@ -258,16 +258,30 @@ PictureFacts facts_of(const RunReport& report) {
   return facts;
 }
 
+// What a program is for: the first line of the comment at its top.
+std::string purpose(const std::string& text) {
+  if (!text.starts_with("# ")) return "";
+  return fmt::format("<p class=\"purpose\">{}</p>\n", escape(text.substr(2, text.find('\n') - 2)));
+}
+
 // What a reader needs to know, or to repeat it.
 std::string about(const RunReport& report, const CompiledProgram& program) {
   std::vector<std::vector<Field>> rows = {{{"Finished"}, {escape(report.finished)}}};
+  if (!report.study.empty()) rows.push_back({{"Study"}, {escape(report.study)}});
+  if (const std::optional<std::int64_t> records = all_records(report)) {
+    std::int64_t dropped = 0;
+    for (const ClientReport& client : report.clients) dropped += client.dropped;
+    rows.push_back({{"Records used"}, {grouped(*records)}});
+    rows.push_back({{"Records left out for a missing value"}, {grouped(dropped)}});
+  }
   std::vector<std::string> names;
   for (const ClientReport& client : report.clients) names.push_back(escape(client.name));
   if (!names.empty()) rows.push_back({{"Clients"}, {listed_some(names, 20)}});
   for (const auto& [input, columns] : report.columns) {
     std::vector<std::string> shown;
     for (const std::string& column : columns) shown.push_back(code(column));
-    rows.push_back({{"Input " + code(input)}, {listed_some(shown, 40)}});
+    rows.push_back({{input == "y" ? "Outcome " + code("y") : "Input " + code(input)},
+                    {listed_some(shown, 40)}});
   }
   for (const auto& [column, level] : report.references)
     rows.push_back(
@@ -300,8 +314,9 @@ std::string report_html(const RunReport& report, const CompiledProgram& program)
   const std::string& path = program.text.name;
   Document document;
   document.kind = "report of a run";
-  document.title = path.substr(path.find_last_of('/') + 1);
-  document.lead = lead(report, plan) + figures(report, plan) + cautions(report, typed);
+  document.title = report.title.empty() ? path.substr(path.find_last_of('/') + 1) : report.title;
+  document.lead = purpose(program.text.text) + lead(report, plan) + figures(report, plan) +
+                  cautions(report, typed);
   document.sections.push_back({"results", "Results",
                                results_html(typed, sources, report.results.outputs,
                                             output_labels(typed, report.columns, report.sizes))});

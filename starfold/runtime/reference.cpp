@@ -106,7 +106,8 @@ class Reference {
   void check(NodeId id, LoopId region) {
     const auto [begin, end] = demands_.equal_range(id);
     for (auto it = begin; it != end; ++it) {
-      if (program_.traces[it->second].loop == region) demand(program_, it->second, value(id), results_);
+      if (program_.traces[it->second].loop == region)
+        demand(program_, it->second, value(id), results_);
     }
   }
 

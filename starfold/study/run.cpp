@@ -104,6 +104,8 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   // Made-up clients have nothing to hide.
   run.report.client_details =
       !over_nodes && (run.study.client_details || !run.study.simulation.empty());
+  run.report.title = run.study.title;
+  run.report.study = run.study.file.substr(run.study.file.find_last_of('/') + 1);
   run.report.missing = missing_word(run.study.missing);
   run.report.references = reference_levels(run.study);
   run.report.finished = fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));

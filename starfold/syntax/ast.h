@@ -139,8 +139,7 @@ struct Output {
 
 struct Stmt {
   Span span;
-  std::variant<Import, SizeDecl, Input, Fn, Let, State, Update, Repeat, Trace, Demand, Output>
-      node;
+  std::variant<Import, SizeDecl, Input, Fn, Let, State, Update, Repeat, Trace, Demand, Output> node;
 };
 
 // A comment, kept for the formatter. `own_line`: nothing but blanks stands before it on its line.

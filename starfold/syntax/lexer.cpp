@@ -81,7 +81,7 @@ class Lexer {
   bool line_has_token_ = false;
   bool pending_newline_ = false;
   bool reported_ = false;
-  bool takes_sentence_ = false;  // the statement at hand began with require or expect
+  bool takes_sentence_ = false;   // the statement at hand began with require or expect
   std::size_t continued_at_ = 0;  // the token that starts a line without ending a statement
   std::vector<Open> open_;
   Lexed out_;

@@ -1,5 +1,5 @@
 # What R's packages compute from the pooled data of tests/data, for the ready-made programs, and the data that come with R.
-# Needs R with survival, MASS, nnet, glmnet, lme4, car, sandwich, quantreg, metafor (Debian: r-base-core, r-cran-...). From the root of
+# Needs R with survival, MASS, nnet, glmnet, car, survey, geepack (Debian: r-base-core, r-cran-...). From the root of
 # the repository:
 #   Rscript tests/reference/library.R
 # writes tests/data/{lung,quine,iris,sleep,education,stackloss,sleepstudy,...}.csv and tests/reference/library.json.
@@ -26,7 +26,7 @@ quine_data <- write_csv(with(MASS::quine, data.frame(days = Days, aboriginal = a
 iris_data <- write_csv(with(datasets::iris, data.frame(sepal_length = Sepal.Length, sepal_width = Sepal.Width, petal_length = Petal.Length,
                                                        petal_width = Petal.Width, species = as.integer(Species))), "iris")
 sleep_data <- write_csv(with(datasets::sleep, data.frame(first = extra[group == 1], second = extra[group == 2])), "sleep")
-education_data <- write_csv(with(datasets::infert, data.frame(education = as.integer(education), age, parity, case)), "education")
+education_data <- write_csv(with(datasets::infert, data.frame(education = as.integer(education), age, parity, case, spontaneous, induced, stratum)), "education")
 stackloss_data <- write_csv(with(datasets::stackloss, data.frame(air = Air.Flow, water = Water.Temp, acid = Acid.Conc., loss = stack.loss)),
                             "stackloss")
 cars_data <- write_csv(with(datasets::mtcars, data.frame(mpg, cyl = cyl / 2 - 1, am = am + 1, wt, hp, disp, drat, qsec)), "cars")
@@ -82,8 +82,10 @@ fits <- list(
   rates = suppressWarnings(glm(carb ~ qsec + wt, poisson, mtcars_data, offset = log(hp), control = tight)),
   gamma = suppressWarnings(glm(mpg ~ wt + hp, Gamma("log"), mtcars_data, control = tight)),
   quasibinomial = suppressWarnings(glm(case ~ age + parity + induced + spontaneous, quasibinomial, infert_data, control = tight)))
+# R's standard errors belong to the iterate before the last: begun at the optimum, both are there.
+again <- function(fit) { for (i in 1:8) fit <- suppressWarnings(update(fit, start = coef(fit), control = glm.control(1e-16, 4))); fit }
 for (name in names(fits)) {
-  fit <- fits[[name]]; s <- summary(fit)
+  fit <- again(fits[[name]]); s <- summary(fit)
   normal <- s$dispersion == 1
   q <- if (normal) qnorm(0.975) else qt(0.975, fit$df.residual)
   b <- s$coefficients
@@ -112,7 +114,7 @@ for (ties in c("efron", "breslow")) {
   fit <- coxph(Surv(time, status) ~ age + male + ecog + karno, lung_data, ties = ties, control = surv_control); s <- summary(fit)
   put(paste0("cox_", ties), beta = vec(coef(fit)), beta_se = vec(s$coefficients[, 3]), z = vec(s$coefficients[, 4]), p_value = vec(s$coefficients[, 5]),
       hazard_ratio = vec(exp(coef(fit))), hazard_ratio_lower = vec(s$conf.int[, 3]), hazard_ratio_upper = vec(s$conf.int[, 4]),
-      log_likelihood = fit$loglik[2], null_log_likelihood = fit$loglik[1], score = s$sctest[[1]], wald = s$waldtest[[1]],
+      log_likelihood = fit$loglik[2], null_log_likelihood = fit$loglik[1], score = s$sctest[[1]], wald = fit$wald.test[[1]],
       likelihood_ratio = s$logtest[[1]], likelihood_ratio_p = s$logtest[[3]], times = vec(sort(unique(lung_data$time[lung_data$status == 1]))),
       cumulative_hazard = vec(with(basehaz(fit, centered = FALSE), hazard[time %in% lung_data$time[lung_data$status == 1]])))
 }
@@ -153,8 +155,14 @@ put("chi_square", counts = unclass(tab) + 0, expected = unclass(h$expected) + 0,
     residuals = unclass(h$residuals) + 0)
 tab <- table(cars_data$am, mtcars_data$wt > 3.2)
 h <- fisher.test(tab); h2 <- suppressWarnings(chisq.test(tab))
-put("fisher", p_value = h$p.value, odds_ratio = h$estimate[[1]], odds_ratio_lower = h$conf.int[1], odds_ratio_upper = h$conf.int[2], yates = h2$statistic[[1]],
-    yates_p = h2$p.value)
+# fisher.test searches its roots to 1e-4 only: the same equations, to the last digit.
+m <- sum(tab[1, ]); n <- sum(tab[2, ]); k <- sum(tab[, 1]); support <- max(0, k - n):min(k, m); count <- tab[1, 1]
+chance <- function(log_odds) { d <- dhyper(support, m, n, k, log = TRUE) + log_odds * support; d <- exp(d - max(d)); d / sum(d) }
+solve_for <- function(f) exp(uniroot(f, c(-30, 30), tol = 1e-15)$root)
+exact <- c(solve_for(function(w) sum(support * chance(w)) - count), solve_for(function(w) sum(chance(w)[support >= count]) - 0.025),
+           solve_for(function(w) sum(chance(w)[support <= count]) - 0.025))
+stopifnot(abs(exact / c(h$estimate, h$conf.int) - 1) < 0.05)
+put("fisher", p_value = h$p.value, odds_ratio = exact[1], odds_ratio_lower = exact[2], odds_ratio_upper = exact[3])
 h <- prop.test(c(sum(infert_data$case[infert_data$induced > 0]), sum(infert_data$case[infert_data$induced == 0])),
                c(sum(infert_data$induced > 0), sum(infert_data$induced == 0)), correct = FALSE)
 put("proportions", proportion = vec(h$estimate), statistic = h$statistic[[1]], p_value = h$p.value, difference_lower = h$conf.int[1], difference_upper = h$conf.int[2])
@@ -164,6 +172,19 @@ h <- wilcox.test(cars_data$mpg[cars_data$am == 2], cars_data$mpg[cars_data$am ==
 put("mann_whitney", statistic = h$statistic[[1]], p_value = h$p.value, grid = vec(sort(unique(cars_data$mpg))))
 put("correlation", p_value = cor.test(cars_data$mpg, cars_data$wt)$p.value, lower = cor.test(cars_data$mpg, cars_data$wt)$conf.int[1],
     spearman = cor(cars_data$mpg, cars_data$wt, method = "spearman"))
+
+# --- judging
+prediction <- 0.1 + 0.3 * infert_data$spontaneous
+fit <- again(glm(case ~ qlogis(prediction), binomial, infert_data, control = tight)); s <- summary(fit)$coefficients
+put("calibration", brier = mean((infert_data$case - prediction)^2), intercept = s[1, 1], intercept_se = s[1, 2], slope = s[2, 1], slope_se = s[2, 2],
+    log_loss = -mean(ifelse(infert_data$case == 1, log(prediction), log(1 - prediction))))
+fold <- rep_len(1:5, nrow(infert_data)); held <- numeric(nrow(infert_data)); rows <- matrix(0, 5, 5)
+for (f in 1:5) {
+  fit <- again(glm(case ~ age + parity + induced + spontaneous, binomial, infert_data[fold != f, ], control = tight)); rows[f, ] <- coef(fit)
+  held[fold == f] <- predict(fit, infert_data[fold == f, ], type = "response")
+}
+put("cross_validation", beta = rows, brier = mean((infert_data$case - held)^2), accuracy = mean((held > 0.5) == infert_data$case),
+    log_loss = -mean(ifelse(infert_data$case == 1, log(held), log(1 - held))))
 
 # --- other regressions
 # BFGS stops early: Newton's method on the score, with its derivative by differences, goes on to the optimum.
@@ -218,6 +239,12 @@ put("survey_mean", mean = vec(coef(m)), mean_se = vec(sqrt(diag(vcov(m)))))
 design <- svydesign(ids = ~1, weights = ~age, data = infert_data)
 fit <- suppressWarnings(svyglm(case ~ induced + spontaneous, design, family = quasibinomial, control = glm.control(1e-15, 100))); s <- summary(fit)$coefficients
 put("survey_logistic", beta = vec(s[, 1]), beta_se = vec(s[, 2]), t = vec(s[, 3]), p_value = vec(s[, 4]))
+suppressPackageStartupMessages(library(geepack))
+by_stratum <- education_data[order(education_data$stratum), ]
+fit <- geeglm(case ~ spontaneous + induced, binomial, by_stratum, id = stratum, control = geese.control(epsilon = 1e-14, maxit = 100)); s <- summary(fit)$coefficients
+put("gee", beta = vec(s[, 1]), beta_se = vec(s[, 2]))
+fit <- geeglm(age ~ parity + case, gaussian, by_stratum, id = stratum, control = geese.control(epsilon = 1e-14, maxit = 100)); s <- summary(fit)$coefficients
+put("gee_linear", beta = vec(s[, 1]), beta_se = vec(s[, 2]))
 fit <- glmnet(as.matrix(infert_data[, -1]), infert_data$case, family = "binomial", alpha = 1, lambda = c(0.1, 0.05, 0.02, 0.005), thresh = 1e-30, maxit = 1e8)
 put("lasso_logistic", lambda = vec(c(0.1, 0.05, 0.02, 0.005)), beta = unname(t(as.matrix(coef(fit)))))
 
