@@ -17,6 +17,7 @@
 #include "starfold/study/carriers.h"
 #include "starfold/study/checkpoint.h"
 #include "starfold/study/node_table.h"
+#include "starfold/study/run.h"
 
 namespace starfold {
 namespace {
@@ -164,6 +165,11 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
         refused.reason() == Refusal::pending || refused.reason() == Refusal::max_refusals;
     if (!rule_of(refused.reason()).empty() && !by_owner) checkpoint.finish();
     throw;
+  } catch (const Unmet& unmet) {
+    checkpoint.finish();
+    std::map<std::string, std::vector<std::string>> names_of_columns;
+    for (const auto& [input, bound] : columns) names_of_columns[input] = column_names(bound);
+    throw named(unmet, typed, names_of_columns);
   }
   checkpoint.finish();
   report.columns = input_names(columns);

@@ -26,7 +26,8 @@ class Reader : TomlReader {
   Study read(const toml::table& root) {
     study_.file = file();
     only(root, "",
-         {"program", "inputs", "sizes", "client", "categorical", "options", "federation"});
+         {"title", "program", "inputs", "sizes", "client", "categorical", "options", "federation"});
+    if (const toml::node* title = root.get("title")) study_.title = string(*title, "title");
     const toml::node* program = root.get("program");
     if (program == nullptr)
       fail(root, "program is missing: a path, or the name of a library program");

@@ -33,6 +33,7 @@ struct Federation {
 };
 
 struct Study {
+  std::string title;    // for reports; may be empty
   std::string program;  // a path, or the name of a library program
   std::vector<StudyClient> clients;
   Federation federation;
