@@ -167,9 +167,7 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
     throw;
   } catch (const Unmet& unmet) {
     checkpoint.finish();
-    std::map<std::string, std::vector<std::string>> names_of_columns;
-    for (const auto& [input, bound] : columns) names_of_columns[input] = column_names(bound);
-    throw named(unmet, typed, names_of_columns);
+    throw named(unmet, typed, input_names(columns));
   }
   checkpoint.finish();
   report.columns = input_names(columns);
