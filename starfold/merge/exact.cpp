@@ -215,9 +215,8 @@ Sum products_in(const Tensor& part, std::size_t at) {
 }
 
 Tensor means_of(Word n, const Tensor& part) {
-  return each_entry(part, sums.words(), [n](const std::vector<Word>& sum) {
-    return mean_of(n, read(sum, sums));
-  });
+  return each_entry(part, sums.words(),
+                    [n](const std::vector<Word>& sum) { return mean_of(n, read(sum, sums)); });
 }
 
 Tensor finish_moments(const MergeState& state) {
@@ -514,11 +513,10 @@ Monoid count_row() {
 }
 
 Monoid moments_row() {
-  Monoid row = exact_row(monoids::moments, "moments",
-                         "counts, sums and sums of squares added up exactly",
-                         {integers("count", Extent::one, 1),
-                          integers("sums", Extent::result, sums.words()),
-                          integers("sums of squares", Extent::result, products.words())});
+  Monoid row =
+      exact_row(monoids::moments, "moments", "counts, sums and sums of squares added up exactly",
+                {integers("count", Extent::one, 1), integers("sums", Extent::result, sums.words()),
+                 integers("sums of squares", Extent::result, products.words())});
   row.total = "count, mean and spread of all records, each with the same weight";
   row.merge = merge_all<rows::moments>;
   row.finish = finish_moments;
@@ -610,9 +608,8 @@ const Monoid sum = sum_row(), product_sum = product_sum_row(), count = count_row
 
 std::span<const Monoid* const> all() {
   using namespace rows;
-  static constexpr const Monoid* every[] = {&sum,       &product_sum,     &count, &moments,
-                                            &comoments, &cross_comoments, &norm,  &logsumexp,
-                                            &prod};
+  static constexpr const Monoid* every[] = {
+      &sum, &product_sum, &count, &moments, &comoments, &cross_comoments, &norm, &logsumexp, &prod};
   return every;
 }
 

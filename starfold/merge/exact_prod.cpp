@@ -61,8 +61,8 @@ double power_of_two(std::span<const Word> log) {
   const double floor = std::floor(guess);
   // Small numbers have fewer bits.
   const int lowest = std::max(static_cast<int>(floor) - 52, -1074);
-  auto mantissa = static_cast<Word>(
-      std::ldexp(std::exp2(guess - floor), static_cast<int>(floor) - lowest));
+  auto mantissa =
+      static_cast<Word>(std::ldexp(std::exp2(guess - floor), static_cast<int>(floor) - lowest));
   // Whether the product rounds to m or less; in the middle the even one is nearest.
   const auto up_to = [&](Word m) {
     const int middle = compared(2 * m + 1, lowest - 1, log);

@@ -40,7 +40,8 @@ std::int64_t numbers_in(const Monoid& monoid, const MergeState& state) {
 MergeState zero(const Monoid& monoid, const Shape& result) {
   MergeState state;
   state.reserve(monoid.parts.size());
-  for (const Part& part : monoid.parts) state.emplace_back(stored_shape(part, result), part.words > 0 ? 0 : part.zero);
+  for (const Part& part : monoid.parts)
+    state.emplace_back(stored_shape(part, result), part.words > 0 ? 0 : part.zero);
   return state;
 }
 

@@ -65,6 +65,8 @@ struct Monoid {
   bool additive = false;
   // Whether all parts are integers, which merging adds: they can be masked without rounding.
   bool integers = false;
+  // What may be asked instead where only sums can be released, for people; empty where nothing comes close.
+  std::string_view instead = {};
   // Whether merging rounds nothing, so that the laws hold to the bit.
   bool exact = false;
   // Whether a state holds a number of one record, not of all together.

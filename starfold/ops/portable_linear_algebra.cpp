@@ -127,8 +127,7 @@ Tensor residual(const Tensor& a, const Tensor& x, const Tensor& b) {
         const double sv = 134217729.0 * v;
         const double uh = su - (su - u);
         const double vh = sv - (sv - v);
-        const double rest =
-            ((uh * vh - p) + uh * (v - vh) + (u - uh) * vh) + (u - uh) * (v - vh);
+        const double rest = ((uh * vh - p) + uh * (v - vh) + (u - uh) * vh) + (u - uh) * (v - vh);
         sum.add(-p);
         if (std::isfinite(rest)) sum.add(-rest);
       }
@@ -158,8 +157,8 @@ Solution refined(const Tensor& a, const Tensor& b, Solve solve) {
 void scale(Tensor& a, const std::vector<double>* rows, const std::vector<double>* columns) {
   for (std::size_t i = 0; i < rows_of(a); ++i) {
     for (std::size_t j = 0; j < columns_of(a); ++j)
-      a.data[i * columns_of(a) + j] *= (rows != nullptr ? (*rows)[i] : 1) *
-                                       (columns != nullptr ? (*columns)[j] : 1);
+      a.data[i * columns_of(a) + j] *=
+          (rows != nullptr ? (*rows)[i] : 1) * (columns != nullptr ? (*columns)[j] : 1);
   }
 }
 
@@ -252,14 +251,15 @@ void eigh(const Tensor& a, Tensor& values, Tensor& vectors) {
     for (std::size_t p = 0; p < n; ++p) {
       for (std::size_t q = p + 1; q < n; ++q) {
         const double off = m(p, q);
-        if (std::fabs(off) <= epsilon * std::sqrt(std::fabs(m(p, p))) * std::sqrt(std::fabs(m(q, q))) ||
+        if (std::fabs(off) <=
+                epsilon * std::sqrt(std::fabs(m(p, p))) * std::sqrt(std::fabs(m(q, q))) ||
             std::fabs(off) < 0x1p-1000)
           continue;
         changed = true;
         const double theta = (m(q, q) - m(p, p)) / (2 * off);
         const double size = std::fabs(theta);
-        const double t = (theta < 0 ? -1 : 1) /
-                         (size + (size < 0x1p500 ? std::sqrt(theta * theta + 1) : size));
+        const double t =
+            (theta < 0 ? -1 : 1) / (size + (size < 0x1p500 ? std::sqrt(theta * theta + 1) : size));
         const double c = 1 / std::sqrt(t * t + 1);
         const double s = t * c;
         for (std::size_t k = 0; k < n; ++k) {
@@ -343,13 +343,14 @@ void svd_tall(Tensor work, Tensor& u, Tensor& s, Tensor& v) {
         const double pp = column_dot(m, rows, p, p);
         const double qq = column_dot(m, rows, q, q);
         const double pq = column_dot(m, rows, p, q);
-        if (std::fabs(pq) <= 4 * epsilon * std::sqrt(pp) * std::sqrt(qq) || std::fabs(pq) < 0x1p-900)
+        if (std::fabs(pq) <= 4 * epsilon * std::sqrt(pp) * std::sqrt(qq) ||
+            std::fabs(pq) < 0x1p-900)
           continue;
         changed = true;
         const double zeta = (qq - pp) / (2 * pq);
         const double size = std::fabs(zeta);
-        const double tangent = (zeta < 0 ? -1 : 1) /
-                               (size + (size < 0x1p500 ? std::sqrt(zeta * zeta + 1) : size));
+        const double tangent =
+            (zeta < 0 ? -1 : 1) / (size + (size < 0x1p500 ? std::sqrt(zeta * zeta + 1) : size));
         const double c = 1 / std::sqrt(tangent * tangent + 1);
         const double sine = tangent * c;
         const auto turn = [&](const View& of, std::size_t height) {

@@ -53,7 +53,8 @@ double t_upper(double x, double df) {
   const double ratio = x / std::sqrt(df);
   if (ratio < 1e150) return bm::cdf(bm::complement(StudentsT(df), x));
   // x^2 may overflow; only the leading term of the tail is left.
-  return maths::exp(df * (maths::log(df) / 2 - maths::log(x))) / (df * bm::beta(df / 2, 0.5, Quiet()));
+  return maths::exp(df * (maths::log(df) / 2 - maths::log(x))) /
+         (df * bm::beta(df / 2, 0.5, Quiet()));
 }
 
 // Boost's quantile breaks down in the extreme lower tail, where the leading term of the tail

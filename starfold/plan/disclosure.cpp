@@ -112,7 +112,8 @@ std::string single_part(const Monoid& monoid) {
     return fmt::format("of what is sent ({}) a part is that of a single record", parts);
   }
   // A merge that neither adds nor rounds can only choose.
-  return monoid.exact && !monoid.additive && monoid.plain == nullptr ? "a single record decides it" : "";
+  return monoid.exact && !monoid.additive && monoid.plain == nullptr ? "a single record decides it"
+                                                                     : "";
 }
 
 std::string group_reason(const Plan& plan, NodeId pick, bool moves) {

@@ -73,8 +73,7 @@ nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
                                  {"numbers", size_string(state_size(plan, merge))},
                                  {"shows", to_string(disclosure.shows)},
                                  {"reason", disclosure.reason}});
-      if (plan.exact)
-        entry["merges"].back()["bytes"] = size_string(state_bytes(plan, merge));
+      if (plan.exact) entry["merges"].back()["bytes"] = size_string(state_bytes(plan, merge));
     }
     rounds.push_back(std::move(entry));
   }
@@ -129,7 +128,8 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
   if (rounds.empty()) return "No value leaves the clients: the program folds no records.\n";
   const std::vector<std::vector<Disclosure>> shown = disclosures(plan);
   std::string text = "What leaves each client, what it shows, and what the client is sent:\n";
-  if (plan.exact) text += "The run is exact: a number that rounding could change travels as an integer.\n";
+  if (plan.exact)
+    text += "The run is exact: a number that rounding could change travels as an integer.\n";
   std::vector<std::vector<std::string>> reasons;
   for (const Round* round : rounds) {
     text += fmt::format("\nround {}{}: {} {}\n", round->number + 1,
@@ -148,8 +148,7 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
                       plan.exact ? fmt::format("merge {}, {} bytes", merge.monoid->name,
                                                size_string(state_bytes(plan, merge)))
                                  : fmt::format("merge {}", merge.monoid->name),
-                      line,
-                      std::string(plain_shows(disclosure.shows))});
+                      line, std::string(plain_shows(disclosure.shows))});
       if (disclosure.shows >= Shows::group)
         reasons.push_back({line, describe_fold(plan, merge.fold), disclosure.reason});
     }

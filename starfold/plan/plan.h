@@ -53,7 +53,8 @@ struct Plan {
   ir::Program program;  // lowered: every shared-from-federated node is a Merge of some round
   Block body;
   int rounds = 0;  // how many Round values there are, each run once per iteration of its loops
-  bool exact = false;  // as Planning::exact: nothing about an answer depends on where or how it is computed
+  bool exact =
+      false;  // as Planning::exact: nothing about an answer depends on where or how it is computed
 };
 
 // Splits a typed program into the fewest rounds: all folds whose inputs are ready travel together,

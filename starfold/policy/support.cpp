@@ -169,8 +169,7 @@ class Support::Impl {
       : plan_(std::move(plan)), sizes_(std::move(sizes)), many_(many), engine_(share(engine)) {}
 
   std::vector<ThinCell> thin(const Round& round, const std::map<NodeId, Tensor>& received,
-                             const std::vector<MergeState>& sent, double least,
-                             std::size_t limit) {
+                             const std::vector<MergeState>& sent, double least, std::size_t limit) {
     Checks& checks = checks_of(round);
     // Exact states are looked at as the numbers they stand for.
     std::vector<MergeState> states;
@@ -323,12 +322,14 @@ std::string describe(const Plan& plan, const Round& round, const SizeValues& siz
                      const SourceMap& sources, const ThinCell& cell, double least) {
   const Merge& merge = round.merges[cell.merge];
   const ir::Node& fold = plan.program.graph[merge.fold];
-  const std::vector<Shape> shapes = state_shapes(plain_row(*merge.monoid), cell_shape(fold.type(), sizes));
+  const std::vector<Shape> shapes =
+      state_shapes(plain_row(*merge.monoid), cell_shape(fold.type(), sizes));
   const Source& source = sources[fold.span.file];
   std::string text =
       fmt::format("{}:{}: `{}`: {}", source.name(), source.position(fold.span.begin).line,
                   describe_fold(plan, merge.fold), place_of(shapes[cell.part], cell.cell));
-  if (shapes.size() > 1) text += fmt::format(" among the {}", plain_row(*merge.monoid).parts[cell.part].name);
+  if (shapes.size() > 1)
+    text += fmt::format(" among the {}", plain_row(*merge.monoid).parts[cell.part].name);
   std::string records = fmt::format("effectively {:.3g} record{}", cell.effective,
                                     std::abs(cell.effective - 1) < 5e-3 ? "" : "s");
   if (std::isnan(cell.effective)) records = "no number of records that can be told";

@@ -289,8 +289,7 @@ AccumulatorKind Compiler::accumulator_of(const ir::Node& fold) const {
 std::vector<NodeId> Compiler::fold_leaves(const ir::Node& fold) const {
   std::vector<NodeId> leaves;
   // Who only counts need not look, unless looking may end the run.
-  if (accumulator_of(fold).takes == Takes::counts &&
-      !program_.graph.can_refuse(fold.args[0]))
+  if (accumulator_of(fold).takes == Takes::counts && !program_.graph.can_refuse(fold.args[0]))
     return leaves;
   if (const std::optional<Groups> parts = groups(fold)) {
     leaves.push_back(parts->labels);

@@ -101,8 +101,8 @@ void run_combine(const Step& step, Frame& frame) {
       weight[j] = data + weights.entries[c + j];
       out[j] = frame.column(step.out[c + j]);
     }
-    kernels::products(frame.exact).combine(columns, step.terms, weight, step.stride, out, outputs,
-                                frame.records);
+    kernels::products(frame.exact)
+        .combine(columns, step.terms, weight, step.stride, out, outputs, frame.records);
   }
 }
 
@@ -121,8 +121,9 @@ void run_distances(const Step& step, Frame& frame) {
       frame.results.push_back(frame.column(step.out[j]));
     }
     const double* const* columns = frame.pointers.data();
-    kernels::products(frame.exact).distances(columns, step.terms, columns + step.terms, step.stride,
-                                  frame.results.data(), together, frame.records);
+    kernels::products(frame.exact)
+        .distances(columns, step.terms, columns + step.terms, step.stride, frame.results.data(),
+                   together, frame.records);
   }
 }
 
@@ -132,8 +133,9 @@ void run_nearest(const Step& step, Frame& frame) {
   for (const std::uint32_t entry : points.entries)
     frame.pointers.push_back(frame.shared[points.shared]->data.data() + entry);
   const double* const* columns = frame.pointers.data();
-  kernels::products(frame.exact).nearest(columns, step.terms, columns + step.terms, step.stride,
-                              points.entries.size(), frame.column(step.out[0]), frame.records);
+  kernels::products(frame.exact)
+      .nearest(columns, step.terms, columns + step.terms, step.stride, points.entries.size(),
+               frame.column(step.out[0]), frame.records);
 }
 
 void run_pair_sum(const Step& step, Frame& frame) {

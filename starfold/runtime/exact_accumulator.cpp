@@ -9,9 +9,7 @@ namespace {
 
 using wide::Word;
 
-std::size_t entries(const Shape& result) {
-  return static_cast<std::size_t>(element_count(result));
-}
+std::size_t entries(const Shape& result) { return static_cast<std::size_t>(element_count(result)); }
 
 class ExactSums final : public SumAccumulator {
  public:
@@ -77,7 +75,7 @@ class ExactSums final : public SumAccumulator {
   exact::Format format_;
   WideSums sums_;
   std::vector<Half> halves_;
-  std::vector<ProductGrid> grids_;  // of the tiles, by number
+  std::vector<ProductGrid> grids_;                            // of the tiles, by number
   std::map<std::pair<std::size_t, bool>, ProductGrid> dots_;  // by place, squares apart
 };
 

@@ -320,8 +320,7 @@ void WideSums::add_rests(const Sliced& left, const Sliced& right, std::size_t i,
     const std::span<wide::Word> sum = (*this)[places[i * columns.size() + j]];
     for (const std::uint32_t r : left.left(i)) {
       // A factor that is not finite meets the whole of the other one, below.
-      if (std::isfinite(columns[j][r]))
-        exact::add_product(sum, left.rest(i, r), columns[j][r]);
+      if (std::isfinite(columns[j][r])) exact::add_product(sum, left.rest(i, r), columns[j][r]);
     }
     for (const std::uint32_t r : right.left(j)) {
       const double rest = left.rest(i, r);

@@ -90,7 +90,7 @@ struct ProductGrid {
   GridColumns columns;
   bool same = false;  // the columns are the rows
   std::vector<std::uint32_t> places;
-  std::size_t width = 0;               // columns of the result
+  std::size_t width = 0;                // columns of the result
   std::vector<std::int64_t> multiples;  // by row, its slice, column, its slice
   std::size_t blocks = 0;
   int bits = 0;  // of the slices
@@ -137,8 +137,8 @@ class WideSums {
   void add_passing(std::span<const double* const> rows, std::span<const double* const> columns,
                    std::size_t n, ProductGrid& grid);
   // The products of row i with columns from `first` to before `last`, which are few.
-  static void add_row(std::size_t i, std::size_t first, std::size_t last, bool upper,
-                      std::size_t n, ProductGrid& grid);
+  static void add_row(std::size_t i, std::size_t first, std::size_t last, bool upper, std::size_t n,
+                      ProductGrid& grid);
   template <typename Sliced>
   void add_rests(const Sliced& left, const Sliced& right, std::size_t i, const double* row,
                  std::span<const double* const> columns, bool upper,

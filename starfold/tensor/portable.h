@@ -50,10 +50,8 @@ class Scope {
 // What operations compute with: the C library's functions, or the portable ones inside a scope.
 namespace maths {
 
-#define STARFOLD_MATHS(name)                                               \
-  inline double name(double x) {                                           \
-    return portable::Scope::on() ? portable::name(x) : std::name(x);       \
-  }
+#define STARFOLD_MATHS(name) \
+  inline double name(double x) { return portable::Scope::on() ? portable::name(x) : std::name(x); }
 STARFOLD_MATHS(exp)
 STARFOLD_MATHS(expm1)
 STARFOLD_MATHS(log)

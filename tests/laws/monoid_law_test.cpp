@@ -52,7 +52,8 @@ class States {
     for (double& value : x.data) {
       value = random.chance(25) ? random.between(-2, 2) : random.uniform(-2, 2);
       if (plain_row(monoid_).name == "sum" && random.chance(20)) value *= 1e6;
-      if (monoid_.plain != nullptr && random.chance(20)) value *= std::ldexp(1.0, random.between(-60, 60));
+      if (monoid_.plain != nullptr && random.chance(20))
+        value *= std::ldexp(1.0, random.between(-60, 60));
       if (special && random.chance(15)) {
         value = random.pick(
             std::vector<double>{inf, -inf, std::nan(""), 0.0, -0.0, 1e300, -1e300, 1e-300});

@@ -232,7 +232,10 @@ TEST(Exact, KernelsOfAnExactRunAreTheSameOnEveryTarget) {
   engine::Buffer x(n);
   for (std::size_t i = 0; i < n; ++i) {
     const double unit = static_cast<double>(random() >> 11U) * 0x1p-53;
-    x.data()[i] = i % 4 == 0 ? 40 * unit : i % 4 == 1 ? unit : i % 4 == 2 ? 1 + unit / 100 : 0x1p-30 * unit;
+    x.data()[i] = i % 4 == 0   ? 40 * unit
+                  : i % 4 == 1 ? unit
+                  : i % 4 == 2 ? 1 + unit / 100
+                               : 0x1p-30 * unit;
   }
   for (const Map& map : maps) {
     SCOPED_TRACE(map.name);
@@ -345,8 +348,7 @@ TEST(Exact, PortableLinearAlgebra) {
     portable::eigh(definite, values, vectors);
     Tensor stretched = vectors;
     for (std::int64_t i = 0; i < columns; ++i)
-      for (std::int64_t j = 0; j < columns; ++j)
-        stretched.data[i * columns + j] *= values.data[j];
+      for (std::int64_t j = 0; j < columns; ++j) stretched.data[i * columns + j] *= values.data[j];
     expect_near(times(stretched, turned(vectors)), definite);
     if (rows != columns) continue;
     const Tensor b = random_matrix(random, rows, 2);

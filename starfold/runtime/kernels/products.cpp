@@ -85,7 +85,8 @@ void combine_outputs(Columns columns, std::size_t count, Columns weights, std::s
   for (std::size_t k = 4; k < count; k += 4) {
     const double* rest[J];
     for (std::size_t j = 0; j < J; ++j) rest[j] = weights[j] + k * stride;
-    combine_some<With, J, true>(columns + k, std::min<std::size_t>(count - k, 4), rest, stride, out, n);
+    combine_some<With, J, true>(columns + k, std::min<std::size_t>(count - k, 4), rest, stride, out,
+                                n);
   }
 }
 
@@ -138,7 +139,8 @@ void distances_of(Columns columns, std::size_t count, Columns points, std::size_
   std::size_t j = 0;
   for (; j + 4 <= outputs; j += 4)
     distances_tile<With, 4, G>(columns, count, points + j, stride, out + j, i, i);
-  for (; j < outputs; ++j) distances_tile<With, 1, G>(columns, count, points + j, stride, out + j, i, i);
+  for (; j < outputs; ++j)
+    distances_tile<With, 1, G>(columns, count, points + j, stride, out + j, i, i);
 }
 
 template <class With>
@@ -292,7 +294,8 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
 }
 
 template <class With>
-constexpr Products kProducts = {combine<With>, distances<With>, nearest<With>, pair_sum<With>, gram};
+constexpr Products kProducts = {combine<With>, distances<With>, nearest<With>, pair_sum<With>,
+                                gram};
 
 }  // namespace
 
@@ -308,9 +311,7 @@ namespace starfold::kernels {
 
 HWY_EXPORT(find_products);
 
-const Products& products(bool portable) {
-  return HWY_DYNAMIC_DISPATCH(find_products)(portable);
-}
+const Products& products(bool portable) { return HWY_DYNAMIC_DISPATCH(find_products)(portable); }
 
 }  // namespace starfold::kernels
 #endif

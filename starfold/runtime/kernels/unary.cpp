@@ -192,7 +192,7 @@ HWY_INLINE V sine(V x, std::int64_t quadrants) {
     s = With::add_product(s, z, number(term));
   }
   s = hn::CopySign(With::add_product(hn::Mul(s, z), r, r), r);  // for zeros
-  V c = number(1 / 20922789888000.0);                    // 1/16!
+  V c = number(1 / 20922789888000.0);                           // 1/16!
   for (const double term :
        {-1 / 87178291200.0, 1 / 479001600.0, -1 / 3628800.0, 1 / 40320.0, -1 / 720.0, 1 / 24.0}) {
     c = With::add_product(c, z, number(term));
@@ -248,26 +248,20 @@ struct Row {
 };
 
 constexpr Row kSimple[] = {
-    {"-", simple<Negative>},
-    {"not", simple<Not>},
-    {"abs", simple<Abs>},
-    {"sign", simple<Sign>},
-    {"sqrt", simple<Sqrt>},
-    {"relu", simple<Relu>},
-    {"square", simple<Square>},
-    {"reciprocal", simple<Reciprocal>},
-    {"floor", simple<Floor>},
-    {"ceil", simple<Ceil>},
-    {"round", simple<Round>},
-    {"isnan", simple<IsNan>},
+    {"-", simple<Negative>},    {"not", simple<Not>},
+    {"abs", simple<Abs>},       {"sign", simple<Sign>},
+    {"sqrt", simple<Sqrt>},     {"relu", simple<Relu>},
+    {"square", simple<Square>}, {"reciprocal", simple<Reciprocal>},
+    {"floor", simple<Floor>},   {"ceil", simple<Ceil>},
+    {"round", simple<Round>},   {"isnan", simple<IsNan>},
 };
 
 template <class With>
 constexpr Row kGuarded[] = {
-    {"exp", guarded<Exp<With>>},         {"expm1", guarded<Expm1<With>>},
-    {"log", guarded<Log<With>>},         {"log1p", guarded<Log1p<With>>},
-    {"sin", guarded<Sin<With>>},         {"cos", guarded<Cos<With>>},
-    {"tanh", guarded<Tanh<With>>},       {"sigmoid", guarded<Sigmoid<With>>},
+    {"exp", guarded<Exp<With>>},           {"expm1", guarded<Expm1<With>>},
+    {"log", guarded<Log<With>>},           {"log1p", guarded<Log1p<With>>},
+    {"sin", guarded<Sin<With>>},           {"cos", guarded<Cos<With>>},
+    {"tanh", guarded<Tanh<With>>},         {"sigmoid", guarded<Sigmoid<With>>},
     {"softplus", guarded<Softplus<With>>},
 };
 

@@ -216,9 +216,9 @@ HWY_INLINE Parts parts(V x) {
   r = hn::Sub(r, times(k, number(0x1.cf79abc9e3b3ap-40)));
   const VI bits = hn::ShiftLeft<52>(hn::Add(hn::BitCast(di, shifted), hn::Set(di, 1023)));
   // The series of (exp(r) - 1 - r) / r^2, for |r| <= 0.35.
-  constexpr double terms[] = {1.0 / 2,        1.0 / 6,         1.0 / 24,        1.0 / 120,
-                              1.0 / 720,      1.0 / 5040,      1.0 / 40320,     1.0 / 362880,
-                              1.0 / 3628800,  1.0 / 39916800,  1.0 / 479001600, 1.0 / 6227020800};
+  constexpr double terms[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
+                              1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                              1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
   const V e = plus(r, times(times(r, r), polynomial(terms, r)));
   return {hn::BitCast(d, bits), e};
 }
@@ -259,7 +259,8 @@ HWY_INLINE V log_sum(V x, V lost) {
   const V rest = times(z, polynomial(terms, z));
   // log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + rest)): what is added to f is small.
   const V half = times(number(0.5), times(f, f));
-  const V low = plus(times(s, plus(half, rest)), plus(times(k, number(0x1.cf79abc9e3b3ap-40)), lost));
+  const V low =
+      plus(times(s, plus(half, rest)), plus(times(k, number(0x1.cf79abc9e3b3ap-40)), lost));
   return plus(times(k, number(0x1.62e42fefap-1)), hn::Sub(f, hn::Sub(half, low)));
 }
 
