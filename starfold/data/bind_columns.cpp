@@ -8,10 +8,31 @@
 #include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
 #include "starfold/data/agree.h"
+#include "starfold/data/memory_table.h"
 #include "starfold/data/shown_names.h"
 
 namespace starfold {
 namespace {
+
+// The levels that clients' tables declare for a column themselves: all of them, in the order in which they are met. Null when none
+// does.
+std::shared_ptr<const Categorical> own_levels(const std::vector<DataSource>& sources,
+                                              const std::string& name) {
+  std::shared_ptr<Categorical> all;
+  for (const DataSource& source : sources) {
+    const auto* table = dynamic_cast<const InMemoryTable*>(source.table.get());
+    for (std::size_t c = 0; table != nullptr && c < table->columns().size(); ++c) {
+      const auto own = table->columns()[c].name == name ? table->own_levels(c) : nullptr;
+      if (!own) continue;
+      if (!all) all = std::make_shared<Categorical>();
+      for (const std::string& level : own->levels) {
+        if (std::find(all->levels.begin(), all->levels.end(), level) == all->levels.end())
+          all->levels.push_back(level);
+      }
+    }
+  }
+  return all;
+}
 
 class Planner {
  public:
@@ -78,7 +99,8 @@ class Planner {
     std::vector<BoundColumn> columns;
     for (const std::string& name : names) {
       const auto declared = categoricals_.find(name);
-      columns.push_back({name, declared == categoricals_.end() ? nullptr : declared->second});
+      columns.push_back({name, declared == categoricals_.end() ? own_levels(sources_, name)
+                                                               : declared->second});
     }
     return columns;
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "starfold/base/error.h"
+#include "starfold/base/data_error.h"
 #include "starfold/base/parallel.h"
 
 namespace starfold {
@@ -89,7 +89,11 @@ class LocalRun {
   RunReport run() {
     while (!coordinator_.done()) {
       if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
-      round();
+      if (coordinator_.round() == nullptr) {
+        greet();
+      } else {
+        round();
+      }
     }
     report_.results = coordinator_.results();
     report_.rounds = coordinator_.rounds_run();
@@ -105,6 +109,15 @@ class LocalRun {
     std::vector<std::string> names;
     for (const Pack& pack : packs) names.push_back(pack.records.name);
     return names;
+  }
+
+  // What goes wrong while clients introduce themselves is a matter of their data.
+  void greet() {
+    try {
+      round();
+    } catch (const RunError& error) {
+      throw DataError(error);
+    }
   }
 
   // One request to every node, and all answers.
