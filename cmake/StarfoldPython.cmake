@@ -10,8 +10,8 @@ file(GLOB module_sources CONFIGURE_DEPENDS python/src/*.cpp)
 nanobind_add_module(starfold_python NB_STATIC NOMINSIZE ${module_sources})
 set_target_properties(starfold_python PROPERTIES OUTPUT_NAME _engine LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 target_link_libraries(starfold_python PRIVATE starfold)
-# nanobind's headers are not ours.
-target_compile_options(starfold_python PRIVATE -Wno-error -Wno-pedantic -Wno-conversion -Wno-shadow -Wno-unused-parameter)
+# nanobind's headers are not ours, nor are Python's: no warnings from there.
+target_include_directories(starfold_python SYSTEM PRIVATE ${nanobind_ROOT}/../include ${NB_DIR}/include ${Python_INCLUDE_DIRS})
 # Of the old kind, which also holds for what the libraries need themselves.
 target_link_options(starfold_python PRIVATE -Wl,--disable-new-dtags -Wl,--exclude-libs,ALL)
 set_target_properties(starfold_python PROPERTIES INSTALL_RPATH "$ORIGIN/lib/starfold" INSTALL_RPATH_USE_LINK_PATH OFF)

@@ -4,25 +4,25 @@
 #include "starfold/data/binding_text.h"
 #include "starfold/federation/coordinator.h"
 #include "starfold/federation/node.h"
+#include "starfold/study/study.h"
 
 namespace starfold::python {
 namespace {
 
-nb::bytes bytes_of(const Bytes& bytes) { return {bytes.data(), bytes.size()}; }
+nb::bytes bytes_of(const Bytes& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
 std::string_view view_of_bytes(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
 class CoordinatorMachine {
  public:
   CoordinatorMachine(const Program& program, std::vector<std::string> clients,
-                     const nb::dict& shared, std::map<std::string, std::int64_t> sizes,
-                     const std::string& run, const std::string& bindings)
-      : program_(program.compiled), clients_(std::move(clients)) {
-    for (const auto& [name, value] : shared)
-      settings_.shared.emplace(nb::cast<std::string>(name), tensor_of(nb::cast<Array>(value)));
-    for (auto& [name, value] : sizes) settings_.sizes[name] = value;
-    identity_.run = run;
-    identity_.bindings = bindings;
+                     const nb::dict& values, RunIdentity identity)
+      : program_(program.compiled), clients_(std::move(clients)), identity_(std::move(identity)) {
+    Study study;
+    for (const auto& [name, value] : values)
+      study.values.emplace(nb::cast<std::string>(name), tensor_of(nb::cast<Array>(value)));
     guarded([&] {
+      check_study(study, program_->compilation.program);
+      settings_ = study_settings(study, program_->compilation.program);
       machine_.emplace(program_, settings_, clients_, nullptr, identity_);
     });
   }
@@ -92,6 +92,10 @@ class NodeMachine {
     Bytes answer = node_->handle(request);
     if (node_->trouble()) trouble_ = node_->trouble()->what();
     return answer;
+  }
+  // The next request has this number: for a node that was made in the middle of a run.
+  void go_on(std::uint64_t sequence) {
+    if (node_) node_->go_on(sequence);
   }
   const std::string& trouble() const { return trouble_; }
   std::int64_t records() const { return node_ ? records_ : -1; }
@@ -164,6 +168,87 @@ class NodeMachine {
   std::string trouble_;
 };
 
+// Which columns become which input, for nodes that read their own tables; empty when nothing is bound.
+Bindings bindings_of(const std::map<std::string, std::vector<std::string>>& columns,
+                     const std::map<std::string, std::vector<std::string>>& levels,
+                     const std::string& missing) {
+  Bindings bindings;
+  bindings.missing = parse_missing(missing);
+  for (const auto& [input, names] : columns) {
+    for (const std::string& name : names) {
+      BoundColumn column{name, nullptr};
+      if (const auto found = levels.find(name); found != levels.end()) {
+        auto categorical = std::make_shared<Categorical>();
+        categorical->levels = found->second;
+        column.categorical = std::move(categorical);
+      }
+      bindings.columns[input].push_back(std::move(column));
+    }
+  }
+  return bindings;
+}
+
+void make_coordinator(CoordinatorMachine* self, const Program& program,
+                      std::vector<std::string> clients, const nb::dict& values,
+                      const std::map<std::string, std::vector<std::string>>& columns,
+                      const std::map<std::string, std::vector<std::string>>& levels,
+                      const std::string& missing, const std::string& run, const std::string& study,
+                      std::vector<std::string> sources) {
+  RunIdentity identity;
+  identity.run = run;
+  identity.study = study;
+  identity.sources = std::move(sources);
+  try {
+    if (!columns.empty()) identity.bindings = binding_text(bindings_of(columns, levels, missing));
+    new (self) CoordinatorMachine(program, std::move(clients), values, std::move(identity));
+  } catch (const nb::python_error&) {
+    throw;
+  } catch (const std::runtime_error&) {
+    raise_trouble(program.compiled.get());
+  }
+}
+
+// Merges the answers of parts of one client into one answer: what the parts hold together is what the client holds.
+class Merger {
+ public:
+  explicit Merger(std::string_view greeting) {
+    const Message message = decode_message(greeting);
+    const auto* start = std::get_if<StartMessage>(&message);
+    if (start == nullptr) throw RunError("no program was started");
+    program_ = cache_.get(start->program, start->planning);
+    if (!program_->plan) throw RunError("the program has errors");
+    rounds_ = rounds_of(*program_->plan);
+  }
+
+  Bytes merge(std::string_view a, std::string_view b) const {
+    Message left = decode_message(a);
+    const Message right = decode_message(b);
+    if (const auto* hello = std::get_if<HelloMessage>(&left)) {
+      const auto* other = std::get_if<HelloMessage>(&right);
+      if (other == nullptr || other->agreement != hello->agreement || other->sizes != hello->sizes)
+        throw RunError("the parts of a client disagree on their columns");
+      return Bytes(a);
+    }
+    auto* state = std::get_if<StateMessage>(&left);
+    const auto* other = std::get_if<StateMessage>(&right);
+    if (state == nullptr || other == nullptr || state->round != other->round ||
+        state->sequence != other->sequence || state->agreement != other->agreement ||
+        state->round >= rounds_.size())
+      throw RunError("the parts of a client answer different questions");
+    const std::vector<Merge>& merges = rounds_[state->round]->merges;
+    if (state->states.size() != merges.size() || other->states.size() != merges.size())
+      throw RunError("the parts of a client answer different questions");
+    for (std::size_t i = 0; i < merges.size(); ++i)
+      merges[i].monoid->merge(state->states[i], other->states[i]);
+    return encode_message(left);
+  }
+
+ private:
+  ProgramCache cache_;
+  std::shared_ptr<const CompiledProgram> program_;
+  std::vector<const Round*> rounds_;
+};
+
 void make_node(NodeMachine* self, const std::string& name, nb::object data,
                const std::map<std::string, std::vector<std::string>>& columns,
                const std::map<std::string, std::vector<std::string>>& levels,
@@ -182,9 +267,7 @@ void make_node(NodeMachine* self, const std::string& name, nb::object data,
   try {
     new (self) NodeMachine(name, data, std::move(bindings), std::move(categoricals),
                            parse_missing(missing), threads);
-  } catch (const UsageError&) {
-    raise_trouble(nullptr);
-  } catch (const RunError&) {
+  } catch (const std::runtime_error&) {
     raise_trouble(nullptr);
   }
 }
@@ -193,8 +276,7 @@ void make_node(NodeMachine* self, const std::string& name, nb::object data,
 
 void bind_machines(nb::module_& module) {
   nb::class_<CoordinatorMachine>(module, "Coordinator")
-      .def(nb::init<const Program&, std::vector<std::string>, const nb::dict&,
-                    std::map<std::string, std::int64_t>, const std::string&, const std::string&>())
+      .def("__init__", &make_coordinator)
       .def("resume", &CoordinatorMachine::resume)
       .def("save", [](const CoordinatorMachine& c) { return bytes_of(c.machine().save()); })
       .def("request", &CoordinatorMachine::request)
@@ -219,8 +301,25 @@ void bind_machines(nb::module_& module) {
              }
              return bytes_of(answer);
            })
+      .def("go_on", &NodeMachine::go_on)
       .def_prop_ro("trouble", &NodeMachine::trouble)
       .def_prop_ro("records", &NodeMachine::records);
+  nb::class_<Merger>(module, "Merger")
+      .def("__init__",
+           [](Merger* self, const nb::bytes& greeting) {
+             try {
+               new (self) Merger(view_of_bytes(greeting));
+             } catch (const RunError&) {
+               raise_trouble(nullptr);
+             }
+           })
+      .def("merge", [](const Merger& merger, const nb::bytes& a, const nb::bytes& b) {
+        try {
+          return bytes_of(merger.merge(view_of_bytes(a), view_of_bytes(b)));
+        } catch (const RunError&) {
+          raise_trouble(nullptr);
+        }
+      });
   module.def("describe_request",
              [] { return bytes_of(encode_message(DescribeMessage{})); });
   module.def("message_kind", [](const nb::bytes& bytes) -> std::string {
