@@ -17,14 +17,14 @@ target_link_options(starfold_python PRIVATE -Wl,--disable-new-dtags -Wl,--exclud
 set_target_properties(starfold_python PROPERTIES INSTALL_RPATH "$ORIGIN/lib/starfold" INSTALL_RPATH_USE_LINK_PATH OFF)
 install(TARGETS starfold_python LIBRARY DESTINATION .)
 
-# The libraries that a machine with Python alone does not have.
+# The libraries that a machine with Python alone does not have. Not the C++ runtime: a process has one, and others may need a newer one.
 install(CODE "set(module \"$<TARGET_FILE:starfold_python>\")")
 install(CODE [[
   file(GET_RUNTIME_DEPENDENCIES
     MODULES ${module}
     RESOLVED_DEPENDENCIES_VAR found
     UNRESOLVED_DEPENDENCIES_VAR missing
-    PRE_EXCLUDE_REGEXES "^ld-linux" "^libc\\.so" "^libm\\.so" "^libdl\\.so" "^libpthread\\.so" "^librt\\.so" "^libpython")
+    PRE_EXCLUDE_REGEXES "^ld-linux" "^libc\\.so" "^libm\\.so" "^libdl\\.so" "^libpthread\\.so" "^librt\\.so" "^libpython" "^libstdc" "^libgcc_s" "^libz\\.so")
   foreach(library IN LISTS found)
     get_filename_component(name ${library} NAME)
     file(REAL_PATH ${library} real)

@@ -58,6 +58,13 @@ nb::list inputs_of(const Program& program) {
   return inputs;
 }
 
+std::vector<std::string> sizes_of(const Program& program) {
+  std::vector<std::string> sizes;
+  for (const ir::SizeVariable& size : program.compiled->compilation.program.sizes)
+    sizes.push_back(size.name);
+  return sizes;
+}
+
 std::string page(const Program& program, const std::string& title) {
   const CompiledProgram& compiled = *program.compiled;
   return explain_html(*compiled.plan, compiled.compilation.sources, title);
@@ -104,6 +111,7 @@ void bind_programs(nb::module_& module) {
       .def("check", [](const Program& p) { return check_json(*p.compiled); })
       .def("rendered", &rendered)
       .def("inputs", &inputs_of)
+      .def("sizes", &sizes_of)
       .def("exposure",
            [](const Program& p) {
              return exposure_text(*p.compiled->plan, p.compiled->compilation.sources);

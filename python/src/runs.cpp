@@ -117,9 +117,9 @@ Run carry_out(Study study, const std::shared_ptr<const CompiledProgram>& program
   control.resume = resume;
   control.given = std::move(given);
   control.stop = &stop;
-  if (!progress.is_none()) control.watch = [&](const Progress& p) { watched(p); };
+  if (!nb::isinstance<nb::bool_>(progress)) control.watch = [&](const Progress& p) { watched(p); };
   std::function<void()> look;
-  if (!progress.is_none()) look = [&] { watched.show(progress); };
+  if (!nb::isinstance<nb::bool_>(progress)) look = [&] { watched.show(progress); };
   work_aside(
       [&] {
         if (!study.out.empty()) check_results_folder(study, *program);

@@ -19,8 +19,6 @@ def named(clients: Any) -> Dict[str, Any]:
     if clients is None:
         return {}
     if isinstance(clients, Mapping):
-        if clients and all(isinstance(value, np.ndarray) for value in clients.values()):
-            return {"data": dict(clients)}  # arrays of one client
         names = [str(name) for name in clients]
         if len(set(names)) != len(names):
             raise UsageError("two clients have one name")
@@ -77,7 +75,10 @@ def wanted(program, columns: Mapping[str, List[str]], formula: Optional[str]) ->
 def native(array: np.ndarray) -> np.ndarray:
     """An array whose numbers the engine knows, the same one where it can be."""
     if array.dtype.kind in "fiub" and array.dtype.itemsize <= 8:
-        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+        if not array.dtype.isnative:
+            return array.astype(array.dtype.newbyteorder("="))
+        # Fields of records may lie askew.
+        return np.ascontiguousarray(array) if any(stride % array.dtype.itemsize for stride in array.strides) else array
     if array.dtype.kind == "f":  # longer than a double
         return array.astype(np.float64)
     raise DataError(f"an array of {array.dtype} holds no numbers")
@@ -181,7 +182,7 @@ def add_other_column(taken: "_engine.Given", name: str, column, levels: Optional
     if levels is not None:
         # What is no level must be told from what is missing: it gets a place behind all levels.
         texts = column.astype("object").map(str, na_action="ignore")
-        codes = pandas.Categorical(texts, categories=levels).codes.astype(np.int64)
+        codes = np.array(pandas.Index(levels, dtype=object).get_indexer(texts), dtype=np.int64)
         codes[(codes < 0) & column.notna().to_numpy()] = len(levels)
         taken.add_column(name, codes, levels=[*levels, "\x00"])
         return

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from starfold import _clients, _engine
 from starfold._errors import RunError, UsageError
-from starfold._run import Fit, numbers
+from starfold._run import Fit, settings_of
 
 LIMIT = 256 << 20  # bytes of one message
 
@@ -38,7 +38,7 @@ class Coordinator:
         self.program = program
         self.clients: List[str] = list(clients)
         columns = _clients.bound_columns(bind)
-        values = {name: numbers(name, value) for name, value in {**(set or {}), **inputs}.items()}
+        values = settings_of(program, {**(set or {}), **inputs})
         identity = run if run is not None else secrets.token_hex(16) if sources or columns else ""
         self._machine = _engine.Coordinator(program._compiled, self.clients, values, columns, _clients.level_lists(levels), missing, identity, study, list(sources or []))
         self._sent = {name: 0 for name in self.clients}

@@ -15,12 +15,12 @@ class Program:
     """A program without errors. Made by `load`, `compile`, `lib` and `@program`.
 
     >>> import starfold as sf
-    >>> program = sf.compile("input x : [*, p]\\noutput mean = mean[*](x)\\n")
+    >>> program = sf.compile("input x : [*, p]\\noutput total = sum[*](x)\\n")
     >>> program.types
-    {'x': '[*, p]', 'mean': '[p]'}
+    {'x': '[*, p]', 'total': '[p]'}
     >>> program.exposure
-    round  value       shape  merge    line
-        1  mean[*](x)  [p]    moments     2
+    round  value      shape  merge  line
+        1  sum[*](x)  [p]    sum       2
     """
 
     def __init__(self, compiled: "_engine.Program", where: str = ""):

@@ -191,6 +191,15 @@ def numbers(name: str, value: Any) -> np.ndarray:
         raise UsageError(f"{name}: a number or an array of numbers is needed, not {type(value).__name__}") from None
 
 
+def settings_of(program, values: Mapping[str, Any]) -> Dict[str, np.ndarray]:
+    """Shared inputs and sizes; UsageError for what the program does not have."""
+    known = [row["name"] for row in program._compiled.inputs() if not row["federated"]] + list(program._compiled.sizes())
+    for name in values:
+        if name not in known:
+            raise UsageError(f"run() has no option {name}, and the program no shared input or size of that name; it has {', '.join(known) or 'none'}")
+    return {name: numbers(name, value) for name, value in values.items()}
+
+
 def options_of(*, missing, exact, threads, memory, out, sample, sample_seed, formula) -> Dict[str, Any]:
     options: Dict[str, Any] = {"missing": str(missing)}
     if exact:
@@ -215,7 +224,7 @@ def options_of(*, missing, exact, threads, memory, out, sample, sample_seed, for
 def run_program(program, clients, *, bind, formula, levels, missing, exact, threads, memory, progress, reference, out, sample, sample_seed, values) -> Fit:
     columns = _clients.bound_columns(bind)
     level_lists = _clients.level_lists(levels)
-    settings = {name: numbers(name, value) for name, value in values.items()}
+    settings = settings_of(program, values)
     if any(_clients.is_distributed(data) for data in _clients.named(clients).values()):
         from starfold import _distributed
         return _distributed.run(program, _clients.named(clients), columns=columns, levels=level_lists, missing=missing, exact=exact, threads=threads,
@@ -224,7 +233,7 @@ def run_program(program, clients, *, bind, formula, levels, missing, exact, thre
     given = _clients.all_given(program, clients, columns, level_lists, formula)
     watch, finish = watcher(progress)
     try:
-        run = _engine.run(program._compiled, given, columns, settings, level_lists, options, bool(reference), watch)
+        run = _engine.run(program._compiled, given, columns, settings, level_lists, options, bool(reference), watch or False)
     finally:
         finish()
     return Fit(program, run.results(), run)
@@ -240,7 +249,7 @@ def run(study: Union[str, os.PathLike], *, reference: bool = False, resume: bool
     program = Program(compiled)
     watch, finish = watcher(progress)
     try:
-        done = _engine.run_study(compiled, opened, bool(reference), bool(resume), watch)
+        done = _engine.run_study(compiled, opened, bool(reference), bool(resume), watch or False)
     finally:
         finish()
     return Fit(program, done.results(), done)

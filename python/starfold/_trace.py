@@ -479,10 +479,9 @@ def stop_gradient(value: Any) -> Tensor:
 def library_function(module: str, function: str):
     """A function of a module of the library, for use under @starfold.program."""
     text = _engine.library().get(module, "")
-    found = re.search(rf"^fn {re.escape(function)}\(", text, re.MULTILINE)
-    if not found:
-        raise AttributeError(f"the module {module} has no function {function}")
-    count = result_count(text[found.start():])
+    if function not in functions_in(text):
+        raise AttributeError(f"the module {module} has no function {function}; it has {', '.join(functions_in(text))}")
+    count = result_count(text, function)
 
     def called(*args: Any) -> Any:
         current().imports.add(module)
@@ -492,21 +491,37 @@ def library_function(module: str, function: str):
     return called
 
 
-def result_count(text: str) -> int:
-    """How many results the function has that a text begins with."""
-    following = re.search(r"^fn ", text[3:], re.MULTILINE)
-    body = text[:following.start() + 3] if following else text
-    body = re.sub(r"#.*", "", body).rstrip()
-    last = body[:-1].rstrip() if body.endswith("}") else body.split("=", 1)[-1].strip() if "\n" not in body.strip() else body
-    depth, commas = 0, 0
+def functions_in(text: str) -> Dict[str, str]:
+    """The functions of a module, each with what stands after its parameters."""
+    plain = re.sub(r"#.*", "", text)
+    parts = re.split(r"^fn (\w+)\(", plain, flags=re.MULTILINE)
+    found = {}
+    for name, rest in zip(parts[1::2], parts[2::2]):
+        depth, at = 1, 0
+        while depth:
+            depth += (rest[at] in "([") - (rest[at] in ")]")
+            at += 1
+        found[name] = re.sub(r"^\s*(->\s*\[[^\]]*\])?", "", rest[at:]).strip()
+    return found
+
+
+def result_count(text: str, function: str) -> int:
+    """How many results a function of a module has: those of the tuple at its end, or of the function that it ends in."""
+    functions = functions_in(text)
+    body = functions[function]
+    last = body[1:].strip() if body.startswith("=") else body.rstrip("}").rstrip()
     if not last.endswith(")"):
         return 1
+    depth, commas = 0, 0
     for i in range(len(last) - 1, -1, -1):
         depth += (last[i] in ")]") - (last[i] in "([")
         commas += depth == 1 and last[i] == ","
         if depth == 0:
-            before = last[:i].rstrip(" ")
-            return commas + 1 if not before or before[-1] in "\n=" else 1
+            before = re.search(r"(\w*)$", last[:i])[1]
+            line = last[:i].rsplit("\n", 1)[-1].strip()
+            if not line:
+                return commas + 1
+            return result_count(text, before) if line == before and before in functions else 1
     return 1
 
 

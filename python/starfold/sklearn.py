@@ -154,7 +154,7 @@ def is_table(data: Any) -> bool:
 
 def is_federation(X: Any) -> bool:
     if isinstance(X, Mapping):
-        return True
+        return not hasattr(X, "shape")  # a sparse matrix may be one too
     return isinstance(X, (list, tuple)) and len(X) > 0 and all(is_table(part) and not isinstance(part, str) for part in X)
 
 
@@ -240,7 +240,7 @@ class _Federated(BaseEstimator):
             elif hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
             return federation
-        if y is None:
+        if y is None and not self.__sklearn_tags__().target_tags.required:
             X = validate_data(self, X, dtype=[np.float64, np.float32], **options)
             return Federation({"data": X})
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=numeric_y, **options)

@@ -25,14 +25,14 @@ bool brings_inputs(const ir::Program& program, const DataSource& source,
     return view != given->arrays().end() && view->second.shape.size() == input.type.rank();
   };
   if (source.table && given == nullptr) return false;
+  // Without bindings arrays go by their names; those of files do so anyway.
+  if (bindings.empty()) return given != nullptr;
   if (!std::all_of(program.inputs.begin(), program.inputs.end(), has_input)) return false;
   const auto has_columns = [&](const auto& binding) {
     const ColumnChoice& choice = binding.second;
     return !choice.rest && std::all_of(choice.columns.begin(), choice.columns.end(),
                                        [&](const std::string& c) { return source.has_column(c); });
   };
-  // Without bindings arrays of files go by their names anyway.
-  if (bindings.empty()) return given != nullptr;
   return !std::all_of(bindings.begin(), bindings.end(), has_columns);
 }
 

@@ -111,11 +111,12 @@ class LocalRun {
     return names;
   }
 
-  // What goes wrong while clients introduce themselves is a matter of their data.
+  // Why a client cannot even introduce itself is a matter of its data. What the server computes before its first round is not.
   void greet() {
     try {
       round();
     } catch (const RunError& error) {
+      if (!std::string_view(error.what()).starts_with("client")) throw;
       throw DataError(error);
     }
   }
