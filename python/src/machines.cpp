@@ -283,12 +283,10 @@ void bind_machines(nb::module_& module) {
       .def("absorb", &CoordinatorMachine::absorb)
       .def("leave", &CoordinatorMachine::leave)
       .def_prop_ro("done", [](const CoordinatorMachine& c) { return c.machine().done(); })
-      .def("awaits",
-           [](const CoordinatorMachine& c, std::size_t client) { return c.machine().awaits(client); })
-      .def_prop_ro("rounds",
-                   [](const CoordinatorMachine& c) { return c.machine().rounds_run(); })
-      .def("results",
-           [](const CoordinatorMachine& c) { return as_dict(c.machine().results()); });
+      .def("awaits", [](const CoordinatorMachine& c,
+                        std::size_t client) { return c.machine().awaits(client); })
+      .def_prop_ro("rounds", [](const CoordinatorMachine& c) { return c.machine().rounds_run(); })
+      .def("results", [](const CoordinatorMachine& c) { return as_dict(c.machine().results()); });
   nb::class_<NodeMachine>(module, "Node")
       .def("__init__", &make_node)
       .def("handle",
@@ -320,8 +318,7 @@ void bind_machines(nb::module_& module) {
           raise_trouble(nullptr);
         }
       });
-  module.def("describe_request",
-             [] { return bytes_of(encode_message(DescribeMessage{})); });
+  module.def("describe_request", [] { return bytes_of(encode_message(DescribeMessage{})); });
   module.def("message_kind", [](const nb::bytes& bytes) -> std::string {
     try {
       const Message message = decode_message(view_of_bytes(bytes));

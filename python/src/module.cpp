@@ -112,7 +112,8 @@ nb::object array_of(const Tensor& tensor) {
   auto* numbers = new std::vector<double>(tensor.data);
   nb::capsule owner(numbers, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
   std::vector<std::size_t> shape(tensor.shape.begin(), tensor.shape.end());
-  return nb::cast(nb::ndarray<nb::numpy, double>(numbers->data(), shape.size(), shape.data(), owner));
+  return nb::cast(
+      nb::ndarray<nb::numpy, double>(numbers->data(), shape.size(), shape.data(), owner));
 }
 
 nb::object as_dict(const Results& results) {

@@ -45,7 +45,8 @@ StudyClient client_of(const std::string& name, const nb::handle& data, Tables& g
 
 Study study_of(const Program& program, const nb::list& clients,
                const std::map<std::string, std::vector<std::string>>& columns,
-               const nb::dict& values, const std::map<std::string, std::vector<std::string>>& levels,
+               const nb::dict& values,
+               const std::map<std::string, std::vector<std::string>>& levels,
                const nb::dict& options, Tables& given) {
   Study study;
   study.program = program.compiled->text.name;
@@ -245,8 +246,8 @@ void bind_runs(nb::module_& module) {
       });
   module.def("run", &run_program);
   module.def("open_study", &open_study);
-  module.def("run_study", [](const Program& program, const std::shared_ptr<Study>& study, bool reference,
-                             bool resume, const nb::object& progress) {
+  module.def("run_study", [](const Program& program, const std::shared_ptr<Study>& study,
+                             bool reference, bool resume, const nb::object& progress) {
     return carry_out(*study, program.compiled, reference, resume, progress);
   });
 }

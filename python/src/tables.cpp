@@ -61,8 +61,8 @@ Of guarded(const std::function<Of()>& work) {
 
 // All columns of a stream, or the one column that it is.
 void add_stream(Given& given, const nb::capsule& capsule, const std::string& name) {
-  auto* stream = static_cast<ArrowArrayStream*>(
-      PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
+  auto* stream =
+      static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
   if (stream == nullptr) throw nb::python_error();
   if (stream->release == nullptr) throw nb::value_error("this stream was read already");
   ArrowArrayStream own = *stream;
@@ -97,7 +97,8 @@ void add_column(Given& given, const std::string& name, const Array& array, const
     block.hidden = static_cast<const std::uint8_t*>(hidden.data);
     block.hidden_stride = hidden.strides[0];
     const auto both = std::make_pair(block.owner, hidden.owner);
-    block.owner = std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(both);
+    block.owner =
+        std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(both);
   }
   MemoryColumn column;
   if (levels) {
@@ -154,10 +155,8 @@ void bind_tables(nb::module_& module) {
       .def("add_column", &add_column, nb::arg("name"), nb::arg("array"), nb::arg("unit") = "",
            nb::arg("mask") = nb::none(), nb::arg("levels") = nb::none())
       .def("add_other", &add_other)
-      .def("add_array",
-           [](Given& given, const std::string& name, const Array& array) {
-             given.arrays[name] = view_of(array);
-           })
+      .def("add_array", [](Given& given, const std::string& name,
+                           const Array& array) { given.arrays[name] = view_of(array); })
       .def_prop_ro("columns",
                    [](const Given& given) {
                      std::vector<std::pair<std::string, std::string>> columns;

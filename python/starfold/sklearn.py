@@ -439,7 +439,7 @@ class PoissonRegressor(RegressorMixin, _Federated):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = False
+        tags.target_tags.positive_only = True
         tags.regressor_tags.poor_score = True
         return tags
 

@@ -36,9 +36,8 @@ Format decimal_format(std::string_view digits) {
   const std::string_view rest = digits.substr(comma + 1);
   const int scale = std::atoi(std::string(rest).c_str());
   const std::size_t next = rest.find(',');
-  const int bits = next == std::string_view::npos
-                       ? 128
-                       : std::atoi(std::string(rest.substr(next + 1)).c_str());
+  const int bits =
+      next == std::string_view::npos ? 128 : std::atoi(std::string(rest.substr(next + 1)).c_str());
   if (scale < 0 || scale > 38) return {};
   if (bits == 32) return {Cells::decimal32, scale};
   if (bits == 64) return {Cells::decimal64, scale};
@@ -47,11 +46,12 @@ Format decimal_format(std::string_view digits) {
 
 Format read_format(std::string_view format) {
   static const std::map<std::string_view, Cells> known = {
-      {"n", Cells::none},   {"b", Cells::bits},   {"c", Cells::i8},    {"C", Cells::u8},
-      {"s", Cells::i16},    {"S", Cells::u16},    {"i", Cells::i32},   {"I", Cells::u32},
-      {"l", Cells::i64},    {"L", Cells::u64},    {"e", Cells::f16},   {"f", Cells::f32},
-      {"g", Cells::f64},    {"u", Cells::text32}, {"U", Cells::text64}, {"vu", Cells::text_view},
-      {"tdD", Cells::days}, {"tdm", Cells::day_millis}};
+      {"n", Cells::none},       {"b", Cells::bits},   {"c", Cells::i8},
+      {"C", Cells::u8},         {"s", Cells::i16},    {"S", Cells::u16},
+      {"i", Cells::i32},        {"I", Cells::u32},    {"l", Cells::i64},
+      {"L", Cells::u64},        {"e", Cells::f16},    {"f", Cells::f32},
+      {"g", Cells::f64},        {"u", Cells::text32}, {"U", Cells::text64},
+      {"vu", Cells::text_view}, {"tdD", Cells::days}, {"tdm", Cells::day_millis}};
   if (const auto found = known.find(format); found != known.end()) return {found->second, 0};
   if (format.starts_with("d:")) return decimal_format(format.substr(2));
   if (format.starts_with("tss")) return {Cells::seconds, 0};
@@ -167,9 +167,10 @@ class StreamReader {
     const Cells values = dictionaries_.back().cells;
     const bool texts = levels && is_text(values);
     const Cells cells = levels ? values : formats_.back().cells;
-    columns_.push_back({memory_column_info(std::move(name), cells, texts, levels && !texts &&
-                                           memory_column_info("", values, false, false).kind ==
-                                               ColumnKind::number),
+    columns_.push_back({memory_column_info(std::move(name), cells, texts,
+                                           levels && !texts &&
+                                               memory_column_info("", values, false, false).kind ==
+                                                   ColumnKind::number),
                         {}});
     has_levels_.push_back(levels);
   }

@@ -99,8 +99,8 @@ class Planner {
     std::vector<BoundColumn> columns;
     for (const std::string& name : names) {
       const auto declared = categoricals_.find(name);
-      columns.push_back({name, declared == categoricals_.end() ? own_levels(sources_, name)
-                                                               : declared->second});
+      columns.push_back(
+          {name, declared == categoricals_.end() ? own_levels(sources_, name) : declared->second});
     }
     return columns;
   }

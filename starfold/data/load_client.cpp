@@ -181,13 +181,14 @@ TableLoad tabular(const ir::Program& program,
     if (!input.type.federated()) continue;
     for (const ArrayView* view : views.at(input.name)) {
       const std::size_t axis = view->shape.size() == 1 ? 0 : *input.type.record_axis();
-      const auto width = static_cast<std::size_t>(view->shape.size() == 1 ? 1 : view->shape[1 - axis]);
+      const auto width =
+          static_cast<std::size_t>(view->shape.size() == 1 ? 1 : view->shape[1 - axis]);
       for (std::size_t place = 0; place < width; ++place) {
         load.use.inputs[input.name].push_back(columns.size());
         load.use.uses.push_back({columns.size(), nullptr});
-        columns.push_back({{fmt::format("{}[{}]", input.name, columns.size()), ColumnKind::number,
-                            "number"},
-                           {column_of(*view, axis, place)}});
+        columns.push_back(
+            {{fmt::format("{}[{}]", input.name, columns.size()), ColumnKind::number, "number"},
+             {column_of(*view, axis, place)}});
       }
     }
   }
@@ -196,7 +197,8 @@ TableLoad tabular(const ir::Program& program,
 }
 
 LoadedClient load_views(const ir::Program& program, const DataSource& source,
-                        const GivenArrays& given, const ColumnPlan& plan, const LoadOptions& options, std::int64_t& room) {
+                        const GivenArrays& given, const ColumnPlan& plan,
+                        const LoadOptions& options, std::int64_t& room) {
   std::map<std::string, std::vector<const ArrayView*>> views;
   for (const ir::Input& input : program.inputs) {
     if (input.type.federated()) views.emplace(input.name, views_of(input, given, plan));

@@ -19,7 +19,8 @@ namespace starfold {
 namespace {
 
 constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t piece = 1024;  // records at a time: what was read is still in the cache when it is used
+constexpr std::size_t piece =
+    1024;  // records at a time: what was read is still in the cache when it is used
 
 double half(std::uint16_t bits) {
   const int exponent = bits >> 10U & 0x1FU;
@@ -70,7 +71,8 @@ bool has_gaps(const CellBlock& block) {
 template <typename T, typename Take, typename Gap>
 void each_value(const CellBlock& block, std::size_t first, std::size_t count, const Take& take,
                 const Gap& gap) {
-  const char* at = static_cast<const char*>(block.data) + static_cast<std::int64_t>(first) * block.stride;
+  const char* at =
+      static_cast<const char*>(block.data) + static_cast<std::int64_t>(first) * block.stride;
   const bool gaps = has_gaps(block);
   for (std::size_t i = 0; i < count; ++i, at += block.stride) {
     const T value = load<T>(at);
@@ -165,8 +167,9 @@ void read_numbers(const CellBlock& block, std::size_t first, std::size_t count, 
       const auto* bits = static_cast<const std::uint8_t*>(block.data);
       for (std::size_t i = 0; i < count; ++i) {
         const std::size_t bit = block.first + first + i;
-        to[i] = !is_there(block, first + i)                    ? missing_value
-                : (bits[bit / 8] >> (bit % 8) & 1U) != 0 ? 1.0 : 0.0;
+        to[i] = !is_there(block, first + i)              ? missing_value
+                : (bits[bit / 8] >> (bit % 8) & 1U) != 0 ? 1.0
+                                                         : 0.0;
       }
       return;
     }
@@ -267,10 +270,11 @@ class MemoryTable : public InMemoryTable {
 // One column on its way.
 class ColumnScan {
  public:
-  ColumnScan(const MemoryColumn& column, const ColumnUse& use, std::int64_t first) : column_(column) {
+  ColumnScan(const MemoryColumn& column, const ColumnUse& use, std::int64_t first)
+      : column_(column) {
     if (use.categorical)
-      levels_ = std::make_unique<LevelNumbers>(*use.categorical,
-                                               column.info.kind == ColumnKind::number);
+      levels_ =
+          std::make_unique<LevelNumbers>(*use.categorical, column.info.kind == ColumnKind::number);
     at_ = static_cast<std::size_t>(first);
     settle();
   }
@@ -389,7 +393,8 @@ std::unique_ptr<TableScan> MemoryTable::scan(const std::vector<ColumnUse>& uses,
   std::vector<ColumnScan> scans;
   for (const ColumnUse& use : uses) scans.emplace_back(columns_[use.column], use, range.first);
   const std::int64_t last = std::min(range.last, records_);
-  return std::make_unique<MemoryScan>(std::move(scans), std::max<std::int64_t>(last - range.first, 0));
+  return std::make_unique<MemoryScan>(std::move(scans),
+                                      std::max<std::int64_t>(last - range.first, 0));
 }
 
 }  // namespace

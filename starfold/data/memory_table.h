@@ -27,21 +27,21 @@ enum class Cells {
   u16,
   u32,
   u64,
-  bits,         // true or false, one bit each
-  truths,       // true or false, one byte each
-  days,         // 32 bits, since 1970-01-01
-  day_millis,   // 64 bits: whole days in milliseconds
-  seconds,      // moments since 1970-01-01 UTC, 64 bits
+  bits,        // true or false, one bit each
+  truths,      // true or false, one byte each
+  days,        // 32 bits, since 1970-01-01
+  day_millis,  // 64 bits: whole days in milliseconds
+  seconds,     // moments since 1970-01-01 UTC, 64 bits
   millis,
   micros,
   nanos,
   decimal32,
   decimal64,
   decimal128,
-  text32,   // offsets of 32 bits into bytes
-  text64,   // offsets of 64 bits
+  text32,     // offsets of 32 bits into bytes
+  text64,     // offsets of 64 bits
   text_view,  // 16 bytes each: short texts themselves, long ones by reference
-  other,    // nothing that a program can compute with
+  other,      // nothing that a program can compute with
 };
 
 // Consecutive values of a column.
@@ -53,13 +53,14 @@ struct CellBlock {
   std::size_t first = 0;       // bits and texts: the place of the first value
   const std::uint8_t* valid = nullptr;  // one bit per value, the lowest first; null: all are there
   std::size_t valid_first = 0;
-  const std::uint8_t* hidden = nullptr;  // one byte per value, not 0 where it is missing; null: none is
+  const std::uint8_t* hidden =
+      nullptr;  // one byte per value, not 0 where it is missing; null: none is
   std::int64_t hidden_stride = 1;
   std::int64_t absent = 0;  // the number that stands for a missing value
   bool has_absent = false;
-  const char* bytes = nullptr;                   // of texts
-  std::vector<const char*> buffers;              // of referenced texts
-  int after_point = 0;                           // digits of decimals
+  const char* bytes = nullptr;                                  // of texts
+  std::vector<const char*> buffers;                             // of referenced texts
+  int after_point = 0;                                          // digits of decimals
   std::shared_ptr<const std::vector<std::string>> level_texts;  // values are places in it, from 0
   std::shared_ptr<const std::vector<double>> level_numbers;     // or in it
   std::shared_ptr<const void> owner;                            // keeps the bytes

@@ -35,9 +35,8 @@ StudyData load_clients(const Study& study, const ir::Program& program, const Giv
   std::vector<DataSource> sources;
   for (const StudyClient& client : study.clients) {
     const auto here = given.find(client.name);
-    sources.push_back(here != given.end()
-                          ? given_source(client.name, here->second)
-                          : open_source(program, client.name, client.data, tables));
+    sources.push_back(here != given.end() ? given_source(client.name, here->second)
+                                          : open_source(program, client.name, client.data, tables));
   }
   // Clients that bring the inputs themselves are not asked for columns.
   std::vector<DataSource> tabular;
@@ -46,9 +45,9 @@ StudyData load_clients(const Study& study, const ir::Program& program, const Giv
     as_they_come.push_back(brings_inputs(program, source, study.bindings));
     if (!as_they_come.back()) tabular.push_back(source);
   }
-  const ColumnPlan plan =
-      tabular.empty() ? ColumnPlan{}
-                      : plan_columns(program, tabular, study.bindings, study.categoricals);
+  const ColumnPlan plan = tabular.empty()
+                              ? ColumnPlan{}
+                              : plan_columns(program, tabular, study.bindings, study.categoricals);
   StudyData data;
   for (const auto& [input, bound] : plan) data.columns[input] = column_names(bound);
   std::vector<Client> clients;
