@@ -47,15 +47,17 @@ StudyData load_clients(const Study& study, const ir::Program& program, const Giv
   }
   const ColumnPlan plan = tabular.empty()
                               ? ColumnPlan{}
-                              : plan_columns(program, tabular, study.bindings, study.categoricals);
+                              : plan_columns(program, tabular, study.bindings, study.categoricals,
+                                             study_formula(study));
   StudyData data;
-  for (const auto& [input, bound] : plan) data.columns[input] = column_names(bound);
+  data.columns = input_names(plan);
   std::vector<Client> clients;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     LoadedClient loaded = load_client(program, sources[i], as_they_come[i] ? ColumnPlan{} : plan,
                                       {study.missing, threads}, tables.room());
     clients.push_back(std::move(loaded.client));
     data.dropped.push_back(loaded.dropped);
+    data.missing.push_back(std::move(loaded.missing));
   }
   data.packs = keep_apart(program, std::move(clients));
   return data;
