@@ -138,7 +138,13 @@ class NodeMachine {
     Missing missing = missing_;
     if (!bindings.empty()) {
       Bindings sent = parse_bindings(bindings);
-      plan = std::move(sent.columns);
+      plan.columns = std::move(sent.columns);
+      if (!sent.formula.text.empty()) {
+        ColumnBindings columns;
+        for (const auto& [input, bound] : plan.columns)
+          for (const BoundColumn& column : bound) columns[input].columns.push_back(column.name);
+        plan = plan_columns(program, {source}, columns, sent.factors, sent.formula);
+      }
       missing = sent.missing;
     } else if (!brings_inputs(program, source, bindings_)) {
       plan = plan_columns(program, {source}, bindings_, levels_);

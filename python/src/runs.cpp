@@ -67,6 +67,7 @@ Study study_of(const Program& program, const nb::list& clients,
     if (name == "missing") study.missing = parse_missing(nb::cast<std::string>(value));
     if (name == "threads") study.threads = nb::cast<int>(value);
     if (name == "memory") study.memory = parse_memory(nb::cast<std::string>(value));
+    if (name == "formula") study.formula = nb::cast<std::string>(value);
     if (name == "out") study.out = nb::cast<std::string>(value);
     if (name == "client_details") study.client_details = nb::cast<bool>(value);
   }
@@ -131,6 +132,17 @@ Run carry_out(Study study, const std::shared_ptr<const CompiledProgram>& program
   return {std::move(*run)};
 }
 
+// The program with an intercept, or without where the formula has none.
+std::shared_ptr<const CompiledProgram> following(const std::string& formula, const Program& program,
+                                                 const Study& study) {
+  try {
+    if (has_intercept(formula)) return program.compiled;
+    return open_program(study, program.compiled->text);
+  } catch (...) {
+    raise_trouble(program.compiled.get());
+  }
+}
+
 Run run_program(const Program& program, const nb::list& clients,
                 const std::map<std::string, std::vector<std::string>>& columns,
                 const nb::dict& values,
@@ -147,8 +159,9 @@ Run run_program(const Program& program, const nb::list& clients,
   } catch (const std::runtime_error&) {
     raise_trouble(program.compiled.get());
   }
-  return carry_out(std::move(study), program.compiled, reference, false, progress,
-                   std::move(given));
+  std::shared_ptr<const CompiledProgram> compiled = program.compiled;
+  if (!study.formula.empty()) compiled = following(study.formula, program, study);
+  return carry_out(std::move(study), compiled, reference, false, progress, std::move(given));
 }
 
 // A study file, as `starfold run` takes it.

@@ -113,15 +113,23 @@ def given(data: Any, *, program=None, levels: Mapping[str, List[str]] = {}, want
 
 def from_arrays(arrays: Mapping[str, Any], table: bool) -> "_engine.Given":
     taken = _engine.Given()
+    columns = table and all(np.ndim(value) == 1 for value in arrays.values())
     for name, value in arrays.items():
-        array = native(np.asarray(value))
-        if table:
-            if array.ndim != 1:
-                raise DataError(f"{name} has {array.ndim} axes; a formula is over columns, which have one")
+        array = np.asarray(value)
+        if columns and array.dtype.kind in "UO":  # texts
+            add_texts(taken, str(name), array)
+            continue
+        array = native(array)
+        if columns:
             taken.add_column(str(name), array)
         else:
             taken.add_array(str(name), array)
     return taken
+
+
+def add_texts(taken: "_engine.Given", name: str, array: np.ndarray) -> None:
+    texts, codes = np.unique(array.astype(str), return_inverse=True)
+    taken.add_column(name, codes.astype(np.int64), levels=texts.tolist())
 
 
 def from_array(array: np.ndarray, program) -> "_engine.Given":

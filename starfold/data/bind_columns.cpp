@@ -49,7 +49,7 @@ class Planner {
     check_binding_names();
     ColumnPlan plan;
     if (!formula_.text.empty())
-      plan.formula = plan_formula(program_, sources_, formula_, categoricals_, other_inputs());
+      plan.formula = plan_formula(program_, sources_, formula_, all_levels(), other_inputs());
     for (const ir::Input& input : program_.inputs) {
       if (!input.type.federated()) continue;
       if (plan.formula && plan.formula->inputs.count(input.name) != 0) continue;
@@ -94,6 +94,18 @@ class Planner {
           fmt::format("column {} is declared categorical, but no input uses it{}", name,
                       suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
     }
+  }
+
+  // Those that are declared, and those that tables bring.
+  Categoricals all_levels() const {
+    Categoricals all = categoricals_;
+    for (const DataSource& source : sources_) {
+      for (const std::string& name : source.order) {
+        if (all.count(name) != 0) continue;
+        if (auto own = own_levels(sources_, name)) all.emplace(name, std::move(own));
+      }
+    }
+    return all;
   }
 
   OtherInputs other_inputs() const {

@@ -242,9 +242,9 @@ std::int64_t drop_nan(const ir::Program& program, Client& client) {
 // The views that an input is made of: one with all its axes, or one with one axis for each of its columns.
 std::vector<const ArrayView*> views_of(const ir::Input& input, const GivenArrays& given,
                                        const ColumnPlan& plan) {
-  const auto columns = plan.find(input.name);
+  const auto columns = plan.columns.find(input.name);
   std::vector<const ArrayView*> views;
-  if (columns == plan.end()) {
+  if (columns == plan.columns.end()) {
     const auto view = given.arrays().find(input.name);
     if (view == given.arrays().end())
       throw RunError(
@@ -337,7 +337,7 @@ LoadedClient load_views(const ir::Program& program, const DataSource& source,
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated()) continue;
     const std::vector<const ArrayView*>& own = views.at(input.name);
-    if (plan.count(input.name) == 0) {
+    if (plan.columns.count(input.name) == 0) {
       loaded.client.arrays.emplace(input.name, copy_of(*own.front()));
       continue;
     }

@@ -195,7 +195,7 @@ class LoadedTable : public RecordTable {
     return dynamic_cast<const InMemoryTable*>(load_.table.get()) != nullptr;
   }
   bool nothing_missing() const {
-    RecordReader reader(load_.table, load_.use.uses, Missing::drop);
+    RecordReader reader(load_.table, load_.use.uses, Missing::drop, {}, load_.use.design);
     while (reader.next() && reader.flaws().dropped == 0) {
     }
     return reader.flaws().dropped == 0;

@@ -260,12 +260,44 @@ class MemoryTable : public InMemoryTable {
   }
   std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses,
                                   RecordRange range) const override;
+  LevelCounts levels(std::size_t column, std::size_t most) const override;
 
  private:
   std::vector<MemoryColumn> columns_;
   std::vector<ColumnInfo> infos_;
   std::int64_t records_ = 0;
 };
+
+LevelCounts MemoryTable::levels(std::size_t column, std::size_t most) const {
+  LevelCounts counts;
+  const auto add = [&](std::string level) {
+    ++counts[std::move(level)];
+    if (counts.size() > most) throw too_many_levels(most);
+  };
+  std::vector<std::int64_t> places;
+  std::vector<double> numbers;
+  for (const CellBlock& block : columns_[column].blocks) {
+    if (block.level_texts) {
+      places.resize(block.count);
+      read_places(block, 0, block.count, places.data());
+      for (const std::int64_t place : places) {
+        if (place >= 0 && place < static_cast<std::int64_t>(block.level_texts->size()))
+          add((*block.level_texts)[static_cast<std::size_t>(place)]);
+      }
+    } else if (is_text(block.cells)) {
+      for (std::size_t i = 0; i < block.count; ++i) {
+        if (is_there(block, i)) add(std::string(text_at(block, i)));
+      }
+    } else {
+      numbers.resize(block.count);
+      memory_numbers(block, numbers.data());
+      for (const double number : numbers) {
+        if (!std::isnan(number)) add(level_text(number));
+      }
+    }
+  }
+  return counts;
+}
 
 // One column on its way.
 class ColumnScan {
@@ -483,6 +515,11 @@ std::unique_ptr<TableScan> GivenArrays::scan(const std::vector<ColumnUse>& uses,
     std::unique_ptr<TableScan> scan_;
   };
   return std::make_unique<Scan>(memory_table(std::move(columns)), uses, range);
+}
+
+LevelCounts GivenArrays::levels(std::size_t column, std::size_t most) const {
+  const ColumnInfo& info = infos_[column];
+  return memory_table({{info, {column_of(arrays_.at(info.name), 0, 0)}}})->levels(0, most);
 }
 
 CellBlock column_of(const ArrayView& view, std::size_t axis, std::size_t place) {

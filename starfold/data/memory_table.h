@@ -108,6 +108,7 @@ class GivenArrays : public InMemoryTable {
   // Only for columns of one length; who has inputs reads the arrays.
   std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses,
                                   RecordRange range) const override;
+  LevelCounts levels(std::size_t column, std::size_t most) const override;
 
  private:
   std::map<std::string, ArrayView> arrays_;

@@ -45,10 +45,9 @@ StudyData load_clients(const Study& study, const ir::Program& program, const Giv
     as_they_come.push_back(brings_inputs(program, source, study.bindings));
     if (!as_they_come.back()) tabular.push_back(source);
   }
-  const ColumnPlan plan = tabular.empty()
-                              ? ColumnPlan{}
-                              : plan_columns(program, tabular, study.bindings, study.categoricals,
-                                             study_formula(study));
+  const ColumnPlan plan = tabular.empty() ? ColumnPlan{}
+                                          : plan_columns(program, tabular, study.bindings,
+                                                         study.categoricals, study_formula(study));
   StudyData data;
   data.columns = input_names(plan);
   std::vector<Client> clients;

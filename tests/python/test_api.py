@@ -76,7 +76,7 @@ def test_run_over_every_kind_of_client(clinics, pandas, tmp_path):
     np.testing.assert_allclose(fit["beta"], alone["beta"], rtol=1e-10)
     assert isinstance(fit["beta"], np.ndarray) and set(fit.outputs) == set(fit) >= {"beta", "deviance"}
     assert fit.clients["records"] == [120, 80, 60] and all(fit.clients["bytes_sent"])
-    assert fit.rounds == fit.iterations[0] and len(fit.traces["deviance"]) == fit.rounds
+    assert fit.rounds >= fit.iterations[0] and len(fit.traces["deviance"]) == fit.iterations[0]
     frame = fit.to_frame()
     assert list(frame.index) == ["(intercept)", "age", "bmi"] and list(frame.columns)[0] == "beta"
     np.testing.assert_array_equal(frame["beta"], fit["beta"])

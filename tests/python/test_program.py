@@ -101,7 +101,7 @@ def test_every_function_of_the_library_has_its_number_of_results():
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "probed.fold").write_text(text)
             for function in functions_in(text):
-                parameters = re.search(rf"^fn {function}\((.*?)\)( ->| =| \{{)", text, re.MULTILINE)[1]
+                parameters = re.search(rf"^fn {function}\((.*?)\)( ->| =| \{{)", text, re.MULTILINE | re.DOTALL)[1]
                 count = result_count(text, function)
                 assert not errors(folder, function, parameters, count), (module, function)
                 assert errors(folder, function, parameters, count + 1), (module, function)
@@ -178,7 +178,7 @@ WRITTEN = {
     "softmax": lambda o, x, v, a, b, s: [o.softmax(x, axes=2)], "log_softmax": lambda o, x, v, a, b, s: [o.log_softmax(x, axes=2)], "solve": lambda o, x, v, a, b, s: [o.solve(a, b)],
     "cholesky": lambda o, x, v, a, b, s: [o.cholesky(a)], "logdet": lambda o, x, v, a, b, s: [o.logdet(a)], "det": lambda o, x, v, a, b, s: [o.det(a)],
     "inv": lambda o, x, v, a, b, s: [o.inv(a)], "eigh": lambda o, x, v, a, b, s: list(o.eigh(a)), "svd": lambda o, x, v, a, b, s: list(o.svd(a)), "qr": lambda o, x, v, a, b, s: list(o.qr(a)),
-    "diag": lambda o, x, v, a, b, s: [o.diag(a)], "trace_of": lambda o, x, v, a, b, s: [o.trace_of(a)], "zeros": lambda o, x, v, a, b, s: [o.zeros("p", 2)],
+    "dependent": lambda o, x, v, a, b, s: [o.dependent(a)], "diag": lambda o, x, v, a, b, s: [o.diag(a)], "trace_of": lambda o, x, v, a, b, s: [o.trace_of(a)], "zeros": lambda o, x, v, a, b, s: [o.zeros("p", 2)],
     "ones": lambda o, x, v, a, b, s: [o.ones(2)], "full": lambda o, x, v, a, b, s: [o.full(s, 2, "p")], "eye": lambda o, x, v, a, b, s: [o.eye("p")],
     "linspace": lambda o, x, v, a, b, s: [o.linspace(0, 1, 5)], "normal": lambda o, x, v, a, b, s: [o.normal(1, 3)], "uniform": lambda o, x, v, a, b, s: [o.uniform(1, 3)],
     "sort": lambda o, x, v, a, b, s: [o.sort(b)], "cumsum": lambda o, x, v, a, b, s: [o.cumsum(b, axes=1)], "normal_cdf": lambda o, x, v, a, b, s: [o.normal_cdf(b)],

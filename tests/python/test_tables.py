@@ -293,3 +293,19 @@ def test_memory_does_not_double(kind, pa):
     done = subprocess.run([sys.executable, "-c", MEMORY, str(n), kind], capture_output=True, text=True, check=True)
     grown, size = map(float, done.stdout.split())
     assert grown < max(0.25 * size, 32), f"{grown:.0f} MB more for {size:.0f} MB"
+
+
+# ---- formulas
+
+def test_formulas(clinics, pd, tmp_path):
+    frames = {name: pd.DataFrame({**clinic, "sex": pd.Categorical(clinic["sex"])}) for name, clinic in clinics.items()}
+    fit = sf.lib.logistic.run(frames, formula="dx ~ age + sex")
+    assert list(fit.to_frame().index) == ["(intercept)", "age", "sexm"]
+    files = {}
+    for name, table in frames.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        files[name] = str(tmp_path / f"{name}.csv")
+    same = sf.lib.logistic.run(files, formula="dx ~ age + sex", levels={"sex": ["f", "m"]})
+    np.testing.assert_allclose(fit["beta"], same["beta"], rtol=1e-9)
+    alone = sf.lib.logistic.run({name: {**clinic} for name, clinic in clinics.items()}, formula="dx ~ age - 1")
+    assert list(alone.to_frame().index) == ["age"]
