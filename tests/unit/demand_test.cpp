@@ -22,8 +22,8 @@ std::vector<Client> clients() {
   return {one, two};
 }
 
-struct Run {
-  explicit Run(const std::string& text) : compilation(compile("test.fold", text)) {
+struct Trial {
+  explicit Trial(const std::string& text) : compilation(compile("test.fold", text)) {
     EXPECT_TRUE(compilation.ok());
     plan = std::make_shared<const Plan>(make_plan(compilation.program));
     for (const Client& client : data) sizes = bind_client(plan->program, client, sizes);
@@ -64,7 +64,7 @@ struct Run {
 const std::map<std::string, std::vector<std::string>> columns = {{"x", {"wt", "twice", "hp"}}};
 
 TEST(Demand, EndsTheRunBeforeWhatIsWrittenAfterIt) {
-  Run run(
+  Trial run(
       "input x : [*, p]\n"
       "let gram = x' @ x\n"
       "require not dependent(gram), \"columns that are combinations of others\"\n"
@@ -84,7 +84,7 @@ TEST(Demand, EndsTheRunBeforeWhatIsWrittenAfterIt) {
 
 // A fold that no loop waits for comes last otherwise.
 TEST(Demand, IsAskedBeforeALoopThatIsWrittenAfterIt) {
-  Run run(
+  Trial run(
       "input x : [*, p]\n"
       "require sum[*](x[:, 1] < 0) > 0, \"none is negative\"\n"
       "state s = zeros(p, p)\n"
@@ -96,7 +96,7 @@ TEST(Demand, IsAskedBeforeALoopThatIsWrittenAfterIt) {
 }
 
 TEST(Demand, NotesWhatShouldHold) {
-  Run run(
+  Trial run(
       "input x : [*, p]\n"
       "state s = zeros(p)\n"
       "repeat 3 {\n"
@@ -117,7 +117,7 @@ TEST(Demand, NotesWhatShouldHold) {
 }
 
 TEST(Demand, OfALoopThatDoesNotRunIsNotAsked) {
-  Run run(
+  Trial run(
       "input x : [*, p]\n"
       "state s = 0\n"
       "repeat 0 {\n"
