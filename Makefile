@@ -45,15 +45,15 @@ test: setup
 	@tools/test dev
 
 asan: setup
-	@tools/build asan-ubsan
-	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test asan-ubsan
+	@tools/build sanitize
+	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test sanitize
 
 tsan: setup
 	@tools/build tsan
 	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test tsan
 
 fuzz: setup
-	@tools/build fuzz
+	@tools/build sanitize
 	@tools/fuzz
 
 bench: setup

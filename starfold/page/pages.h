@@ -21,6 +21,7 @@ struct StudyFacts {
   std::string file;  // the study's own name
   std::vector<Client> clients;
   std::string simulation;  // instead of clients
+  std::string formula;     // empty: inputs name their columns
   std::map<std::string, std::vector<std::string>>
       columns;                                    // by input; without one that takes an array
   std::map<std::string, std::string> references;  // by column with levels: the one without a column

@@ -277,6 +277,7 @@ std::string about(const RunReport& report, const CompiledProgram& program) {
   std::vector<std::string> names;
   for (const ClientReport& client : report.clients) names.push_back(escape(client.name));
   if (!names.empty()) rows.push_back({{"Clients"}, {listed_some(names, 20)}});
+  if (!report.formula.empty()) rows.push_back({{"Formula"}, {code(report.formula)}});
   for (const auto& [input, columns] : report.columns) {
     std::vector<std::string> shown;
     for (const std::string& column : columns) shown.push_back(code(column));
@@ -291,6 +292,13 @@ std::string about(const RunReport& report, const CompiledProgram& program) {
                     {report.missing == "drop"  ? "left out"
                      : report.missing == "nan" ? "used with nan in its place"
                                                : "an error: there was none"}});
+  for (const ClientReport& client : report.clients) {
+    if (!report.client_details || client.missing.empty()) continue;
+    std::vector<std::string> parts;
+    for (const auto& [column, count] : client.missing)
+      parts.push_back(fmt::format("{} {}", code(column), grouped(count)));
+    rows.push_back({{"Missing values of " + escape(client.name)}, {listed_some(parts, 40)}});
+  }
   if (!report.run.empty()) rows.push_back({{"Run"}, {code(report.run)}});
   rows.push_back({{"Program (SHA-256)"}, {code(sha256_hex(program.text.text))}});
   rows.push_back({{"Plan (SHA-256)"}, {code(program.hash)}});
