@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace starfold {
 namespace {
@@ -17,7 +18,13 @@ constexpr std::size_t most_weight = 40;
 // What incomparable bounds are compared at.
 constexpr double typical_size = 1000;
 
-std::string number_text(double x) { return std::isinf(x) ? "inf" : fmt::format("{:.12g}", x); }
+// Short numbers as they are, whatever the last bits say; others with twelve digits, rounded up.
+std::string number_text(double x) {
+  if (std::isinf(x)) return "inf";
+  std::string brief = fmt::format("{:.9g}", x);
+  const bool exact = std::fabs(std::strtod(brief.c_str(), nullptr) - x) <= 1e-13 * x;
+  return exact ? brief : fmt::format("{:.12g}", x * (1 + 5e-12));
+}
 
 }  // namespace
 

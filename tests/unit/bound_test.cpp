@@ -17,6 +17,8 @@ TEST(Bound, PrintsAsPeopleWrite) {
   EXPECT_EQ(Bound(0).to_string(), "0");
   EXPECT_EQ(Bound().to_string(), "inf");
   EXPECT_EQ(Bound(0.1).to_string(), "0.1");
+  EXPECT_EQ(Bound(std::sqrt(2.0)).to_string(), "1.41421356238");  // never too small
+  EXPECT_EQ(Bound(10.000000000000002).to_string(), "10");
   EXPECT_EQ(sqrt(p).to_string(), "sqrt(p)");
   EXPECT_EQ((Bound(2) * sqrt(p)).to_string(), "2*sqrt(p)");
   EXPECT_EQ((p * q).to_string(), "p*q");
