@@ -83,6 +83,17 @@ Bound Bound::of_atom(std::shared_ptr<const Atom> atom, double exponent) {
 Bound Bound::of(const Size& size, const SizeValues& values) {
   if (const std::optional<std::int64_t> number = size.evaluate(values))
     return Bound(std::max(1.0, static_cast<double>(*number)));
+  // a*p + b as a sum of its own, so that it joins with others.
+  const std::vector<std::string> variables = size.variables();
+  const bool alone = variables.size() == 1 && !size.as_variable();
+  const std::optional<Size> slope = alone ? size.linear_factor(variables[0]) : std::nullopt;
+  if (slope && slope->is_constant() && slope->constant() > 0) {
+    const std::optional<std::int64_t> rest = size.evaluate({{variables[0], 0}});
+    if (rest && *rest >= 0)
+      return Bound(static_cast<double>(slope->constant())) *
+                 of(Size::variable(variables[0]), values) +
+             Bound(static_cast<double>(*rest));
+  }
   auto atom = std::make_shared<Atom>();
   atom->size = size;
   atom->text = size.to_string();
