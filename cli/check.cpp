@@ -35,7 +35,7 @@ int check(const Arguments& arguments) {
   options.base = arguments.base;
   options.planning.additive = arguments.privacy;
   const Study study = make_study({.file = arguments.file, .settings = arguments.settings});
-  const auto program = open_program(study.program, options);
+  const auto program = open_program(study, options);
   const Compilation& compilation = program->compilation;
   print_diagnostics(compilation.diagnostics, compilation.sources);
   std::optional<StudyFacts> facts;

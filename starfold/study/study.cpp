@@ -10,6 +10,7 @@
 #include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
+#include "starfold/data/dialect_toml.h"
 #include "starfold/data/memory.h"
 #include "starfold/data/toml_reader.h"
 
@@ -25,7 +26,8 @@ class Reader : TomlReader {
   Study read(const toml::table& root) {
     study_.file = file();
     only(root, "",
-         {"program", "inputs", "sizes", "client", "categorical", "options", "federation"});
+         {"title", "program", "inputs", "sizes", "client", "categorical", "options", "federation"});
+    if (const toml::node* title = root.get("title")) study_.title = string(*title, "title");
     const toml::node* program = root.get("program");
     if (program == nullptr)
       fail(root, "program is missing: a path, or the name of a library program");
@@ -54,6 +56,11 @@ class Reader : TomlReader {
   void read_inputs(const toml::table& inputs) {
     for (const auto& [key, node] : inputs) {
       const std::string name(key.str());
+      if (name == "formula" && node.is_string()) {
+        study_.formula = node.as_string()->get();
+        if (study_.formula.empty()) fail(node, "inputs.formula is empty");
+        continue;
+      }
       study_.lines[name] = key.source().begin.line;
       if (node.is_string() && !node.as_string()->get().starts_with("@")) {
         const std::string column = node.as_string()->get();
@@ -202,8 +209,11 @@ class Reader : TomlReader {
   }
 
   StudyClient read_client(const toml::table& section) const {
-    only(section, "client", {"name", "data", "query", "columns", "node", "source", "public_key"});
+    only(section, "client",
+         with_dialect_keys({"name", "data", "query", "columns", "node", "source", "public_key"}));
     StudyClient client;
+    client.data.dialect = dialect_;
+    read_dialect(*this, section, "client", client.data.dialect);
     client.data.folder = folder().empty() ? "." : folder().string();
     const toml::node* name = section.get("name");
     if (name == nullptr) fail(section, "a client needs a name");
@@ -320,7 +330,9 @@ class Reader : TomlReader {
   }
 
   void read_options(const toml::table& options) {
-    only(options, "options", {"missing", "threads", "memory", "out", "simulate", "client_details"});
+    only(options, "options",
+         with_dialect_keys({"missing", "threads", "memory", "out", "simulate", "client_details"}));
+    read_dialect(*this, options, "options", dialect_);
     if (const toml::node* node = options.get("missing")) {
       study_.missing =
           located(*node, [&] { return parse_missing(string(*node, "options.missing")); });
@@ -344,6 +356,7 @@ class Reader : TomlReader {
   }
 
   Study study_;
+  Dialect dialect_;  // of all clients that do not say otherwise
 };
 
 }  // namespace
@@ -410,6 +423,13 @@ Settings study_settings(const Study& study, const ir::Program& program) {
           study.file.empty() ? fmt::format("--set {}=VALUE", input.name) : "[inputs] or --set"));
   }
   return settings;
+}
+
+FormulaRequest study_formula(const Study& study) {
+  FormulaRequest request{study.formula, {}, {}};
+  for (const StudyClient& client : study.clients)
+    request.sites.push_back({client.name, client.name, client.source});
+  return request;
 }
 
 std::map<std::string, std::string> reference_levels(const Study& study) {
