@@ -191,7 +191,6 @@ Monoid row(std::string_view name, std::vector<Part> of_sides) {
   row.parts.insert(row.parts.end(), of_sides.begin(), of_sides.end());
   row.parts.push_back({"products of deviations"});
   row.total = "count, means and covariances of all records, each with the same weight";
-  row.instead = "add up the values and their products, and count: sum[*](x), x' @ x, count[*](x)";
   row.merge = merge;
   row.finish = finish;
   row.invalid = invalid;

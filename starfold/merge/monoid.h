@@ -60,8 +60,6 @@ struct Monoid {
 
   // Whether merging adds number to number, in every part. Only then can a state be masked or noised.
   bool additive = false;
-  // Where it does not: what adds up and says as much, for people.
-  std::string_view instead = {};
   // Whether merging rounds nothing, so that the laws hold to the bit.
   bool exact = false;
   // Whether a state holds a number of one record, not of all together.

@@ -211,19 +211,13 @@ Monoid prod_row() {
                        fold_entries<join_sample<times>>);
   row.exact = false;
   row.joins = "multiplies";
-  row.instead = "add up logarithms, sum[*](log(x)), or count";
   return row;
 }
-
-// Extremes and quantiles are read off counts.
-constexpr std::string_view counts_on_a_grid =
-    "count the records in the cells of a public grid, a histogram: sum[*](one_hot(cell, k))";
 
 Monoid min_row() {
   Monoid row = entries("min", "the smallest kept", {"smallest", Extent::result, inf},
                        merge_entries<smaller>, fold_entries<join_sample<smaller>>);
   row.shows_single = true;
-  row.instead = counts_on_a_grid;
   return row;
 }
 
@@ -231,7 +225,6 @@ Monoid max_row() {
   Monoid row = entries("max", "the largest kept", {"largest", Extent::result, -inf},
                        merge_entries<larger>, fold_entries<join_sample<larger>>);
   row.shows_single = true;
-  row.instead = counts_on_a_grid;
   return row;
 }
 
@@ -247,19 +240,15 @@ Monoid count_row() {
 constexpr std::string_view no_truth = "a truth value is neither 0 nor 1";
 
 Monoid any_row() {
-  Monoid row = entries("any", "true if any is",
-                       {"whether any is true", Extent::result, 0, is_truth, no_truth},
-                       merge_entries<either>, fold_entries<join_sample<either>>);
-  row.instead = "count the records for which it is true, sum[*](e)";
-  return row;
+  return entries("any", "true if any is",
+                 {"whether any is true", Extent::result, 0, is_truth, no_truth},
+                 merge_entries<either>, fold_entries<join_sample<either>>);
 }
 
 Monoid all_row() {
-  Monoid row = entries("all", "true if all are",
-                       {"whether all are true", Extent::result, 1, is_truth, no_truth},
-                       merge_entries<both>, fold_entries<join_sample<both>>);
-  row.instead = "count the records for which it is false, sum[*](1 - e)";
-  return row;
+  return entries("all", "true if all are",
+                 {"whether all are true", Extent::result, 1, is_truth, no_truth},
+                 merge_entries<both>, fold_entries<join_sample<both>>);
 }
 
 Monoid moments_row() {
@@ -273,7 +262,6 @@ Monoid moments_row() {
   row.total = "count, mean and spread of all records, each with the same weight";
   row.merge = merge_moments;
   row.finish = finish_moments;
-  row.instead = "add up the values and their squares, and count: sum[*](x), sum[*](square(x)), count[*](x)";
   row.invalid = invalid_moments;
   row.fold = fold_entries<moments_sample>;
   return row;
@@ -284,7 +272,6 @@ Monoid logsumexp_row() {
                        {"logarithms of sums of exponentials", Extent::result, -inf},
                        merge_entries<log_plus>, fold_entries<logsumexp_sample>);
   row.exact = false;
-  row.instead = "add up exponentials from a public number c on, sum[*](exp(x - c))";
   return row;
 }
 
@@ -297,7 +284,6 @@ Monoid norm_row() {
       {"scaled squares", Extent::result, 0, is_not_negative, "a sum of squares is negative"}};
   row.merge = merge_norm;
   row.finish = finish_norm;
-  row.instead = "add up squares, sqrt(sum[*](square(x)))";
   row.invalid = invalid_norm;
   row.fold = fold_entries<norm_sample>;
   return row;

@@ -176,13 +176,13 @@ Bytes seal(const Secret& key, std::string_view purpose, std::string_view text) {
   Bytes sealed(text.size() + tag_size, '\0');
   auto* out = reinterpret_cast<unsigned char*>(sealed.data());
   int count = 0;
-  require(EVP_EncryptUpdate(context.get(), nullptr, &count, octets(purpose),
-                            static_cast<int>(purpose.size())) == 1 &&
-          EVP_EncryptUpdate(context.get(), out, &count, octets(text),
-                            static_cast<int>(text.size())) == 1 &&
-          EVP_EncryptFinal_ex(context.get(), out + count, &count) == 1 &&
-          EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, tag_size, out + text.size()) ==
-              1);
+  require(
+      EVP_EncryptUpdate(context.get(), nullptr, &count, octets(purpose),
+                        static_cast<int>(purpose.size())) == 1 &&
+      EVP_EncryptUpdate(context.get(), out, &count, octets(text), static_cast<int>(text.size())) ==
+          1 &&
+      EVP_EncryptFinal_ex(context.get(), out + count, &count) == 1 &&
+      EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, tag_size, out + text.size()) == 1);
   return sealed;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "starfold/base/error.h"
 #include "starfold/plan/plan.h"
 #include "starfold/privacy/words.h"
 
@@ -19,14 +20,28 @@ struct Unmaskable {
 // The first fold of a plan whose merge does not add up; none when all do.
 std::optional<Unmaskable> unmaskable(const Plan& plan);
 
+// A run cannot be masked: the fold that is in the way, or the clients. It ends before the first round.
+class NotMaskable : public RunError {
+ public:
+  using RunError::RunError;
+};
+
+// What states hold.
+enum class Numbers {
+  any,    // doubles: sums of them are exact, and rounded once
+  whole,  // integers below 2^53 whose sums are as well, as on the grids of a private run
+};
+
 // What a round sends, for these sizes. The plan has nothing that is unmaskable.
-Layout masked_layout(const Plan& plan, const Round& round, const SizeValues& sizes);
+Layout masked_layout(const Plan& plan, const Round& round, const SizeValues& sizes,
+                     Numbers numbers = Numbers::any);
 
 // A client's states as integers. RunError, without any number of them, when one is not of its kind.
-Words to_words(const Plan& plan, const Round& round, const std::vector<MergeState>& states);
+Words to_words(const Plan& plan, const Round& round, const std::vector<MergeState>& states,
+               Numbers numbers = Numbers::any);
 
 // The merged state that summed integers stand for.
 std::vector<MergeState> from_words(const Plan& plan, const Round& round, const SizeValues& sizes,
-                                   const Words& words);
+                                   const Words& words, Numbers numbers = Numbers::any);
 
 }  // namespace starfold::secure

@@ -264,9 +264,7 @@ ByteWriter purpose(std::string_view what, const Key& session) {
 
 // --- groups ---------------------------------------------------------------------------------------
 
-std::uint32_t Group::answers() const {
-  return std::max(threshold, size32(members.size() / 2 + 1));
-}
+std::uint32_t Group::answers() const { return std::max(threshold, size32(members.size() / 2 + 1)); }
 
 std::uint32_t Group::inputs() const {
   return std::max({answers(), minimum_clients, least_members});

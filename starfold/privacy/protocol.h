@@ -59,7 +59,7 @@ Group read_group(ByteReader& in);
 // Requests are the server's, replies the members'. Every message is about one epoch of one run.
 struct KeysRequest {
   std::uint32_t epoch = 0;
-  std::uint64_t first = 0;  // the number of the first request that these keys are for,
+  std::uint64_t first = 0;   // the number of the first request that these keys are for,
   std::uint32_t rounds = 1;  // and for how many
 };
 struct KeysReply {

@@ -76,9 +76,9 @@ Client::Epoch& Client::epoch(std::uint32_t number) {
 }
 
 Client::Round& Client::round(Epoch& epoch, std::uint64_t sequence) const {
-  require<KeysLost>(sequence >= epoch.request.first &&
-                        sequence - epoch.request.first < epoch.rounds.size(),
-                    "there are no keys for this round");
+  require<KeysLost>(
+      sequence >= epoch.request.first && sequence - epoch.request.first < epoch.rounds.size(),
+      "there are no keys for this round");
   return epoch.rounds[sequence - epoch.request.first];
 }
 
@@ -120,8 +120,9 @@ void Client::check_keys(const ShareRequest& request, const Epoch& epoch) const {
   bool own = false;
   const KeysReply* before = nullptr;
   for (const KeysReply& keys : request.keys) {
-    require(keys.member < group_.members.size() && (before == nullptr || before->member < keys.member),
-            "keys of somebody who is not in the group, or twice");
+    require(
+        keys.member < group_.members.size() && (before == nullptr || before->member < keys.member),
+        "keys of somebody who is not in the group, or twice");
     before = &keys;
     require(keys.epoch == epoch.request.epoch && keys.first == epoch.request.first &&
                 keys.masking.size() == epoch.rounds.size() &&
@@ -133,7 +134,8 @@ void Client::check_keys(const ShareRequest& request, const Epoch& epoch) const {
     require(distinct, "two keys are the same");
     require(verify(group_.members[keys.member].key, signed_keys(session_, keys), keys.signature),
             "keys with a wrong signature");
-    if (keys.member == member_) own = signed_keys(session_, keys) == signed_keys(session_, epoch.keys);
+    if (keys.member == member_)
+      own = signed_keys(session_, keys) == signed_keys(session_, epoch.keys);
   }
   require(own, "the keys of this client were changed");
 }
@@ -155,8 +157,7 @@ ShareReply Client::share(const ShareRequest& request) {
   reply.epoch = epoch.request.epoch;
   for (const KeysReply& keys : request.keys) {
     if (keys.member == member_) continue;
-    const std::string purpose =
-        sealing_purpose(session_, hash, reply.epoch, member_, keys.member);
+    const std::string purpose = sealing_purpose(session_, hash, reply.epoch, member_, keys.member);
     const Secret key = derive(agree(epoch.sealing, keys.sealing), salt_of(session_), purpose);
     Bytes text = text_for(dealt, keys.member);
     reply.shares.push_back({keys.member, seal(key, purpose, text)});
@@ -221,7 +222,8 @@ void Client::check(const MaskRequest& request) {
     take_shares(epoch, request.shares);
   } else if (!request.shares.empty()) {
     bool known = request.shares.size() + 1 == epoch.sharers.size();
-    for (const Sealed& sealed : request.shares) known = known && contains(epoch.sharers, sealed.member);
+    for (const Sealed& sealed : request.shares)
+      known = known && contains(epoch.sharers, sealed.member);
     require(known, "other shares than before");
   }
   if (!masked_) return;
@@ -263,8 +265,7 @@ MaskedReply Client::mask(const MaskRequest& request, const Layout& layout, Words
   reply.sequence = request.sequence;
   reply.round = request.round;
   reply.masked = std::move(input);
-  reply.everyone =
-      secure::sign(*identity_, signed_present(now, epoch.sharers, epoch.sharers));
+  reply.everyone = secure::sign(*identity_, signed_present(now, epoch.sharers, epoch.sharers));
   reply.signature = secure::sign(*identity_, signed_masked(now, member_, reply.masked));
   masked_ = Masked{request.sequence, now, hash, std::nullopt, std::nullopt, std::move(reply), {}};
   return masked_->reply;
@@ -279,9 +280,9 @@ Client::Masked& Client::masked(std::uint32_t epoch, std::uint64_t sequence) {
 // --- who is there ---------------------------------------------------------------------------------
 
 void Client::check_present(const std::vector<std::uint32_t>& present, const Epoch& epoch) const {
-  require(std::adjacent_find(present.begin(), present.end(), std::greater_equal<>()) ==
-              present.end(),
-          "members out of order");
+  require(
+      std::adjacent_find(present.begin(), present.end(), std::greater_equal<>()) == present.end(),
+      "members out of order");
   require(std::includes(epoch.sharers.begin(), epoch.sharers.end(), present.begin(), present.end()),
           "somebody is said to be there who gave no shares");
   require(contains(present, member_), "this client is said to be missing");
@@ -296,8 +297,9 @@ SignReply Client::sign(const SignRequest& request) {
   require(!masked.unmasked_for || *masked.unmasked_for == request.present,
           "the round was unmasked for other members");
   masked.signed_for = request.present;
-  return {request.epoch, request.sequence,
-          secure::sign(*identity_, signed_present(masked.moment, epoch_->sharers, request.present))};
+  return {
+      request.epoch, request.sequence,
+      secure::sign(*identity_, signed_present(masked.moment, epoch_->sharers, request.present))};
 }
 
 bool Client::asked_again(const UnmaskRequest& request) {

@@ -68,8 +68,8 @@ class Client {
   struct Masked {
     std::uint64_t sequence = 0;
     Moment moment;
-    Key numbers{};                                            // the hash of the input
-    std::optional<std::vector<std::uint32_t>> signed_for;     // the one set other than everyone
+    Key numbers{};                                         // the hash of the input
+    std::optional<std::vector<std::uint32_t>> signed_for;  // the one set other than everyone
     std::optional<std::vector<std::uint32_t>> unmasked_for;
     MaskedReply reply;
     UnmaskReply unmasked;

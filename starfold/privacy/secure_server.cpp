@@ -89,8 +89,10 @@ Request Server::request(std::uint32_t member) const {
       return SignRequest{epoch_, moment_.sequence, present_};
     case Stage::unmask: {
       UnmaskRequest request{epoch_, moment_.sequence, present_, {}};
-      for (const auto& [signer, signature] : signatures_)
-        request.signatures.push_back({signer, signature});
+      for (const auto& [signer, signature] : signatures_) {
+        if (request.signatures.size() < group_.answers())  // more are not asked for
+          request.signatures.push_back({signer, signature});
+      }
       return request;
     }
     case Stage::ready:
@@ -253,11 +255,9 @@ void Server::remove_masks() {
     const std::optional<Secret> secret = joiner.join(shares);
     const bool there = std::binary_search(present_.begin(), present_.end(), member);
     const KeysReply& keys = keys_of(member);
-    const bool right =
-        secret &&
-        (there ? sha256({reinterpret_cast<const char*>(secret->data()), Secret::size}) ==
-                     keys.seeds[place]
-               : agreement_key(*secret) == keys.masking[place]);
+    const bool right = secret && (there ? sha256({reinterpret_cast<const char*>(secret->data()),
+                                                  Secret::size}) == keys.seeds[place]
+                                        : agreement_key(*secret) == keys.masking[place]);
     if (!right)
       throw RunError(fmt::format("the shares of the secret of client {} do not fit each other",
                                  group_.members[member].name));
@@ -310,7 +310,8 @@ void Server::save(ByteWriter& out) const {
   write(out, Request(ShareRequest{epoch_, keys_}));
   write(out, Request(SignRequest{epoch_, moment_.sequence, sharers_}));
   UnmaskRequest unmask{epoch_, moment_.sequence, present_, {}};
-  for (const auto& [signer, signature] : signatures_) unmask.signatures.push_back({signer, signature});
+  for (const auto& [signer, signature] : signatures_)
+    unmask.signatures.push_back({signer, signature});
   write(out, Request(unmask));
   MaskedReply sum;
   sum.masked = sum_;
@@ -356,8 +357,8 @@ Server Server::restore(Group group, std::string_view run, std::string_view agree
   const auto* with_delivered = std::get_if<SignRequest>(&delivered);
   if (with_delivered == nullptr) ByteReader::fail();
   server.delivered_ = {with_delivered->present.begin(), with_delivered->present.end()};
-  server.moment_ = {server.session_,        epoch,  with_present->sequence, round, values,
-                    server.keys_hash_};
+  server.moment_ = {server.session_, epoch,  with_present->sequence,
+                    round,           values, server.keys_hash_};
   for (auto left = in.number<std::uint32_t>(); left > 0; --left) {
     Piece piece;
     piece.name = in.text();

@@ -35,7 +35,8 @@ class Server {
          std::uint64_t first, std::uint32_t rounds, const std::vector<bool>& there);
 
   // Begins a round; the epoch is ready or the round before is done. False when there are no keys for it: a new epoch is needed.
-  bool begin(std::uint64_t sequence, std::uint32_t round, std::vector<Tensor> values, Layout layout);
+  bool begin(std::uint64_t sequence, std::uint32_t round, std::vector<Tensor> values,
+             Layout layout);
 
   Stage stage() const { return stage_; }
   std::uint32_t epoch() const { return epoch_; }

@@ -83,8 +83,9 @@ void combine_mask(Words& into, const Layout& layout, const Secret& seed, std::st
     purpose.number(piece.count);
     KeyStream stream(derive(seed, salt, purpose.take()));
     std::vector<std::uint64_t> long_number(piece.width > mask.size() ? piece.width : 0);
-    const std::span<std::uint64_t> room =
-        long_number.empty() ? std::span<std::uint64_t>(mask) : std::span<std::uint64_t>(long_number);
+    const std::span<std::uint64_t> room = long_number.empty()
+                                              ? std::span<std::uint64_t>(mask)
+                                              : std::span<std::uint64_t>(long_number);
     const std::size_t step = room.size() / piece.width * piece.width;
     const std::span<std::uint64_t> words(into[i]);
     for (std::size_t done = 0; done < words.size(); done += step) {

@@ -33,7 +33,7 @@ std::string new_run() {
 
 // --- what nodes have --------------------------------------------------------------------------------
 
-DataSource source_of(const StudyClient& client, const Bytes& answer) {
+NodeDescription description_of(const StudyClient& client, const Bytes& answer) {
   Message message;
   try {
     message = decode_message(answer);
@@ -45,7 +45,10 @@ DataSource source_of(const StudyClient& client, const Bytes& answer) {
   const auto* described = std::get_if<DescriptionMessage>(&message);
   if (described == nullptr)
     throw RunError(fmt::format("client {} does not say what it has", client.name));
-  const NodeDescription description = parse_description(described->text);
+  return parse_description(described->text);
+}
+
+DataSource source_of(const StudyClient& client, const NodeDescription& description) {
   const auto found = description.sources.find(client.source);
   if (found == description.sources.end()) {
     std::vector<std::string> names;
@@ -54,6 +57,23 @@ DataSource source_of(const StudyClient& client, const Bytes& answer) {
                                printable(client.source), fmt::join(names, ", ")));
   }
   return node_source(client.name, found->second);
+}
+
+// Who masks: every client with the key that the study pins, or else with the one that it says it has.
+secure::Group group_of(const Study& study, const std::vector<NodeDescription>& descriptions) {
+  secure::Group group{study.secure->threshold, study.secure->minimum_clients, {}};
+  for (std::size_t i = 0; i < descriptions.size(); ++i) {
+    const StudyClient& client = study.clients[i];
+    const std::optional<secure::Key>& said = descriptions[i].key;
+    const std::optional<secure::Key> key = client.key.empty() ? said : secure::parse_key(client.key);
+    if (!key)
+      throw RunError(fmt::format("client {} has no key for secure aggregation", client.name));
+    if (said && *said != *key)
+      throw RunError(fmt::format("client {} is not the node that the study names: its key is {}",
+                                 client.name, secure::key_text(*said)));
+    group.members.push_back({client.name, *key});
+  }
+  return group;
 }
 
 // --- the way there ----------------------------------------------------------------------------------
@@ -121,8 +141,12 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   const std::vector<Bytes> answers =
       ask_all(*carrier, names, encode_message(DescribeMessage{}), options);
   std::vector<DataSource> sources;
-  for (std::size_t i = 0; i < answers.size(); ++i)
-    sources.push_back(source_of(study.clients[i], answers[i]));
+  std::vector<NodeDescription> descriptions;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    descriptions.push_back(description_of(study.clients[i], answers[i]));
+    sources.push_back(source_of(study.clients[i], descriptions.back()));
+  }
+  if (study.secure) identity.group = group_of(study, descriptions);
   const ir::Program& typed = program->compilation.program;
   const ColumnPlan columns = plan_columns(typed, sources, study.bindings, study.categoricals);
   identity.run = new_run();
@@ -143,6 +167,7 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
     throw;
   }
   checkpoint.finish();
+  for (const StudyClient& client : study.clients) report.pinned_keys += client.key.empty() ? 0 : 1;
   for (const auto& [input, bound] : columns) report.columns[input] = column_names(bound);
   return report;
 }

@@ -25,7 +25,8 @@ class Reader : TomlReader {
   Study read(const toml::table& root) {
     study_.file = file();
     only(root, "",
-         {"program", "inputs", "sizes", "client", "categorical", "options", "federation"});
+         {"program", "inputs", "sizes", "client", "categorical", "options", "federation",
+          "secure_aggregation"});
     const toml::node* program = root.get("program");
     if (program == nullptr)
       fail(root, "program is missing: a path, or the name of a library program");
@@ -37,6 +38,8 @@ class Reader : TomlReader {
     if (const toml::node* options = root.get("options")) read_options(table(*options, "options"));
     read_clients(root);
     read_federation(root);
+    if (const toml::node* section = root.get("secure_aggregation"))
+      read_secure_aggregation(table(*section, "secure_aggregation"));
     return std::move(study_);
   }
 
@@ -202,7 +205,7 @@ class Reader : TomlReader {
   }
 
   StudyClient read_client(const toml::table& section) const {
-    only(section, "client", {"name", "data", "query", "columns", "node", "source", "public_key"});
+    only(section, "client", {"name", "data", "query", "columns", "node", "source", "public_key", "key"});
     StudyClient client;
     client.data.folder = folder().empty() ? "." : folder().string();
     const toml::node* name = section.get("name");
@@ -219,6 +222,13 @@ class Reader : TomlReader {
       client.source = string(*source, "client.source");
     if (const toml::node* key = section.get("public_key"))
       client.public_key = path(string(*key, "client.public_key"));
+    if (const toml::node* key = section.get("key")) {
+      client.key = string(*key, "client.key");
+      if (!secure::parse_key(client.key))
+        fail(*key,
+             "client.key is the key of a node: 64 digits from 0 to f, as `starfold node key` prints "
+             "it");
+    }
     const bool here = !client.data.path.empty() || !client.data.query.empty();
     const bool away = !client.node.empty() || !client.source.empty() || !client.public_key.empty();
     if (here == away) {
@@ -286,6 +296,22 @@ class Reader : TomlReader {
     federation.checkpoint = path(text("checkpoint"));
     federation.superlink = text("superlink");
     federation.root_certificates = path(text("root_certificates"));
+  }
+
+  // --- [secure_aggregation]
+
+  void read_secure_aggregation(const toml::table& section) {
+    only(section, "secure_aggregation", {"threshold", "minimum_clients"});
+    RunOptions::Secure secure;
+    const auto whole = [&](const char* key, std::int64_t least, std::uint32_t& value) {
+      const toml::node* node = section.get(key);
+      if (node == nullptr) return;
+      const std::int64_t given = integer(*node, fmt::format("secure_aggregation.{}", key), least);
+      value = static_cast<std::uint32_t>(std::min<std::int64_t>(given, secure::most_members));
+    };
+    whole("threshold", 1, secure.threshold);
+    whole("minimum_clients", secure::least_members, secure.minimum_clients);
+    study_.secure = secure;
   }
 
   // "60s", "500ms", "2m", "1h".

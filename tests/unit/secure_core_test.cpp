@@ -309,8 +309,8 @@ TEST(FixedPoint, EveryDoubleComesBack) {
 TEST(FixedPoint, SumsAreRoundedOnceInAnyOrder) {
   EXPECT_EQ(through({1e16, 1, -1e16}), 1);
   EXPECT_EQ(through({1, 1e-300, -1}), 1e-300);
-  EXPECT_EQ(through({9007199254740992.0, 1}), 9007199254740992.0);            // a tie, to the even
-  EXPECT_EQ(through({9007199254740992.0, 1, 1e-300}), 9007199254740994.0);    // a little more
+  EXPECT_EQ(through({9007199254740992.0, 1}), 9007199254740992.0);          // a tie, to the even
+  EXPECT_EQ(through({9007199254740992.0, 1, 1e-300}), 9007199254740994.0);  // a little more
   EXPECT_EQ(through({9007199254740994.0, 1}), 9007199254740996.0);
   EXPECT_EQ(through({-9007199254740992.0, -1, -1e-300}), -9007199254740994.0);
   const double most = std::numeric_limits<double>::max();

@@ -79,8 +79,7 @@ struct Federation {
 
   Words sum_of(const std::vector<std::uint32_t>& members) const {
     Words sum = zeros(layout);
-    for (const std::uint32_t member : members)
-      combine(sum, inputs[member], layout, Direction::add);
+    for (const std::uint32_t member : members) combine(sum, inputs[member], layout, Direction::add);
     return sum;
   }
   // Until the round is done.
@@ -151,8 +150,9 @@ TEST(SecureAggregation, WhoeverDropsOutAtWhateverStage) {
         ASSERT_EQ(f.server->stage(), Server::Stage::done);
         EXPECT_EQ(f.server->sum(), f.sum_of(f.server->present()));
         // Who drops out after its input came is in the sum all the same.
-        EXPECT_EQ(f.server->present().size(),
-                  stage < 3 ? count - gone : stage == 3 ? count - 1 : count);
+        EXPECT_EQ(f.server->present().size(), stage < 3    ? count - gone
+                                              : stage == 3 ? count - 1
+                                                           : count);
       }
     }
   }
@@ -351,8 +351,7 @@ TEST(LyingServer, NeedsTheSignaturesOfPinnedKeys) {
   asked = honest;
   const Secret forged = Secret::random();
   asked.keys[1].sealing = agreement_key(Secret::random());
-  asked.keys[1].signature =
-      sign(forged, signed_keys(session_of(run, agreed), asked.keys[1]));
+  asked.keys[1].signature = sign(forged, signed_keys(session_of(run, agreed), asked.keys[1]));
   EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
   // Keys of another session.
   asked = honest;
@@ -491,8 +490,7 @@ TEST(LyingServer, CannotSendDifferentSharedStates) {
     asked.signatures.push_back({i, reply.everyone});
     combine(sum, reply.masked, layout, Direction::add);
   }
-  for (const std::uint32_t i : {0, 1, 2})
-    EXPECT_THROW(f.clients[i].unmask(asked), ProtocolError);
+  for (const std::uint32_t i : {0, 1, 2}) EXPECT_THROW(f.clients[i].unmask(asked), ProtocolError);
   // The server itself would not take it either.
   EXPECT_THROW(f.server->absorb(2, f.answer(2, to_last)), UnusableReply);
 }
