@@ -215,8 +215,8 @@ void add_node(CommandLine& line) {
   file(check_command);
   check_command.flag("--json", arguments->json, "print one JSON object");
 
-  Command key_command =
-      add("key", "print the key that studies with secure aggregation pin; makes it if need be", key);
+  Command key_command = add(
+      "key", "print the key that studies with secure aggregation pin; makes it if need be", key);
   file(key_command);
   key_command.flag("--json", arguments->json, "print one JSON object");
 

@@ -42,7 +42,8 @@ struct Federation {
   std::vector<std::pair<std::uint32_t, Bytes>> questions;
   std::vector<std::pair<std::uint32_t, Bytes>> answers;
   // By who gave shares and for which epoch and round: who was said to be there.
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::vector<std::uint32_t>> given;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::vector<std::uint32_t>>
+      given;
   std::uint32_t epoch = 0;
   std::uint64_t sequence = 0;
 
@@ -50,9 +51,11 @@ struct Federation {
     for (std::uint32_t i = 0; i < members; ++i) {
       identities.push_back(
           std::make_shared<const Secret>(fixed(static_cast<unsigned char>(i + 1))));
-      group.members.push_back({std::string(1, static_cast<char>('a' + i)), signing_key(*identities[i])});
+      group.members.push_back(
+          {std::string(1, static_cast<char>('a' + i)), signing_key(*identities[i])});
     }
-    for (const Identity& identity : identities) clients.emplace_back(group, identity, run, "agreed");
+    for (const Identity& identity : identities)
+      clients.emplace_back(group, identity, run, "agreed");
     renew();
   }
 
@@ -77,7 +80,8 @@ struct Federation {
     const auto& asked = std::get<UnmaskRequest>(request);
     UnmaskReply reply = client.unmask(asked);
     // Both secrets of a member would be given away with another set.
-    const auto [known, fresh] = given.emplace(std::tuple(member, asked.epoch, asked.sequence), asked.present);
+    const auto [known, fresh] =
+        given.emplace(std::tuple(member, asked.epoch, asked.sequence), asked.present);
     require(fresh || known->second == asked.present);
     return reply;
   }

@@ -26,7 +26,8 @@ struct Federation {
       identities.push_back(std::make_shared<const Secret>(Secret::random()));
       group.members.push_back({std::to_string(i), signing_key(*identities.back())});
     }
-    for (const Identity& identity : identities) clients.emplace_back(group, identity, run, "agreed");
+    for (const Identity& identity : identities)
+      clients.emplace_back(group, identity, run, "agreed");
     for (std::size_t i = 0; i < input[0].size(); ++i) input[0][i] = i;
   }
 

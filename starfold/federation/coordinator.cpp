@@ -267,9 +267,9 @@ void Coordinator::begin_masking() {
     masking_departures_ = departures_.size();
   // Masks with a client that has left since would have to be taken away in every round: better keys without it.
   const bool same_clients = secure_ && departures_.size() == masking_departures_;
-  if (!same_clients || !secure_->begin(sequence_, static_cast<std::uint32_t>(round.number),
-                                       values_to_send(round),
-                                       secure::masked_layout(*program_->plan, round, sizes_)))
+  if (!same_clients ||
+      !secure_->begin(sequence_, static_cast<std::uint32_t>(round.number), values_to_send(round),
+                      secure::masked_layout(*program_->plan, round, sizes_)))
     new_epoch();
 }
 
@@ -284,8 +284,8 @@ void Coordinator::go_on_masking() {
   const std::vector<MergeState> merged =
       secure::from_words(*program_->plan, round, sizes_, secure_->sum());
   for (std::size_t i = 0; i < merged.size(); ++i) {
-    const std::string wrong = invalid_state(*round.merges[i].monoid, merged[i],
-                                            machine_->fold_shape(round.merges[i]));
+    const std::string wrong =
+        invalid_state(*round.merges[i].monoid, merged[i], machine_->fold_shape(round.merges[i]));
     if (!wrong.empty())
       throw RunError(fmt::format("what the clients' masked states add up to cannot be used: {}: {}",
                                  describe_fold(*program_->plan, round.merges[i].fold), wrong));

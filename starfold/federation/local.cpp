@@ -67,8 +67,7 @@ RunError blame(const ir::Program& program, const Pack& pack, const Arrays& array
 }
 
 // Keys for the clients of one run in this process: nobody outlives it, so they need not either.
-RunIdentity masked_identity(const std::vector<std::string>& names,
-                            const RunOptions::Secure& secure,
+RunIdentity masked_identity(const std::vector<std::string>& names, const RunOptions::Secure& secure,
                             std::vector<secure::Identity>& identities) {
   RunIdentity identity;
   identity.group = secure::Group{secure.threshold, secure.minimum_clients, {}};

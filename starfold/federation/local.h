@@ -72,9 +72,9 @@ struct RunReport {
   std::string missing;                            // "error", "drop", "nan"
   std::map<std::string, std::string> references;  // by column with levels: the one without a column
   std::string finished;                           // when, in UTC
-  bool client_details = true;         // whether a page may say how many records each client has
-  std::string run;                    // the identity of a run over nodes; empty in one process
-  std::vector<Departure> departures;  // clients that the run went on without
+  bool client_details = true;          // whether a page may say how many records each client has
+  std::string run;                     // the identity of a run over nodes; empty in one process
+  std::vector<Departure> departures;   // clients that the run went on without
   std::optional<secure::Group> group;  // where states were masked: by whom,
   std::int64_t pinned_keys = 0;        // and of how many the study pins the key
 };

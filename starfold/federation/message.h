@@ -121,7 +121,7 @@ enum class Refusal : std::uint8_t {
   privacy,
   secure_aggregation,
   policy,  // everything that depends on records: one sentence, so that it tells nothing about them
-  keys_lost,      // a step of secure aggregation whose keys this client has no more
+  keys_lost,        // a step of secure aggregation whose keys this client has no more
   broken_protocol,  // one that secure aggregation does not allow
 };
 inline constexpr std::size_t refusal_count = 28;

@@ -171,8 +171,7 @@ Message Node::take_step(const SecureRequest& request) {
 }
 
 void Node::masked_before(std::uint64_t next) {
-  if (secure_)
-    secure_.emplace(secure::Group(secure_->group()), identity_, run_, agreement_, next);
+  if (secure_) secure_.emplace(secure::Group(secure_->group()), identity_, run_, agreement_, next);
 }
 
 void Node::release_arrays() {

@@ -29,8 +29,7 @@ constexpr std::size_t longest_name = 64;
 constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
 
 // What a node keeps in its folder; nothing else may lie there under these names.
-constexpr const char* kept_names[] = {"ledger.head", "replies", "approvals", "pending",
-                                      "identity"};
+constexpr const char* kept_names[] = {"ledger.head", "replies", "approvals", "pending", "identity"};
 
 bool is_identifier(const std::string& name) {
   const auto in_name = [](char c) {
@@ -243,8 +242,7 @@ class Reader : TomlReader {
     policy.privacy_required = demanded("privacy");
     policy.secure_aggregation_required = demanded("secure_aggregation");
     if (const toml::node* node = section.get("minimum_clients"))
-      policy.minimum_clients =
-          integer(*node, "policy.minimum_clients", secure::least_members);
+      policy.minimum_clients = integer(*node, "policy.minimum_clients", secure::least_members);
     if (const toml::node* node = section.get("peers")) read_peers(*node);
     if (policy.secure_aggregation_required && policy.peers.empty())
       warn(*section.get("secure_aggregation"),

@@ -212,13 +212,14 @@ std::string describe_policy_json(const NodeConfig& config) {
     sources.push_back(std::move(source));
   }
   const std::optional<secure::Key> key = known_key(config);
-  return json_ordered_line({{"ok", true},
-                            {"node", config.name},
-                            {"key", key ? nlohmann::json(secure::key_text(*key)) : nlohmann::json()},
-                            {"sources", std::move(sources)},
-                            {"policy", parse_json(canonical(config.policy))},
-                            {"policy_hash", policy_hash(config.policy)},
-                            {"warnings", all_warnings(config, facts)}});
+  return json_ordered_line(
+      {{"ok", true},
+       {"node", config.name},
+       {"key", key ? nlohmann::json(secure::key_text(*key)) : nlohmann::json()},
+       {"sources", std::move(sources)},
+       {"policy", parse_json(canonical(config.policy))},
+       {"policy_hash", policy_hash(config.policy)},
+       {"warnings", all_warnings(config, facts)}});
 }
 
 }  // namespace starfold

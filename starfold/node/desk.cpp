@@ -91,7 +91,7 @@ struct Desk::Session {
   std::map<std::string, std::int64_t> records;  // usable ones, by record set
   std::unique_ptr<Support> support;
   std::optional<secure::Group> group;  // where states are masked
-  std::string last_step;               // the hash of the last request for keys, shares or signatures
+  std::string last_step;  // the hash of the last request for keys, shares or signatures
   // What was answered before this node was started, until the run goes on from there.
   std::optional<LastReply> behind;
   std::uint64_t used = 0;
@@ -551,9 +551,10 @@ void Desk::note_pending(const Request& request, const Session& session) {
   const Plan& plan = *session.program->plan;
   std::string exposure = exposure_text(plan, session.program->compilation.sources);
   if (session.group) {
-    exposure += fmt::format("\nMessages are masked; the server sees what those of at least {} of "
-                            "these clients add up to:\n",
-                            session.group->inputs());
+    exposure += fmt::format(
+        "\nMessages are masked; the server sees what those of at least {} of "
+        "these clients add up to:\n",
+        session.group->inputs());
     for (const secure::Member& member : session.group->members)
       exposure += fmt::format("  {}  {}\n", secure::key_text(member.key), printable(member.name));
   }

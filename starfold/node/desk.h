@@ -23,7 +23,8 @@ struct DeskOptions {
   int threads = 0;          // 0: as many as the machine has
   std::int64_t memory = 0;  // bytes for records; 0: half of the machine's
   bool dry = false;         // a trial: nothing is written down, and owners need not have approved
-  bool masked = false;      // a trial of a study that masks its states: here they are looked at as they are
+  bool masked =
+      false;  // a trial of a study that masks its states: here they are looked at as they are
 };
 
 // What goes back, and whether it tells by its time: a refusal that depends on records is held back until others would

@@ -196,7 +196,8 @@ std::string packed_note(const RunReport& report) {
 
 std::string masking_words(std::size_t clients, std::uint32_t inputs) {
   return fmt::format(
-      "What each client sends is masked (secure aggregation): in each round the server sees what the "
+      "What each client sends is masked (secure aggregation): in each round the server sees what "
+      "the "
       "numbers of all {} clients, or of at least {} of them, add up to, and no number of a single "
       "client. It does see who takes part, and the size and time of each message. The sums "
       "themselves are not hidden, and tell what they tell.",

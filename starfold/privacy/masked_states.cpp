@@ -84,10 +84,10 @@ std::optional<Unmaskable> unmaskable(const Plan& plan) {
       if (merge.monoid->additive) continue;
       return Unmaskable{
           merge.fold,
-          fmt::format("{} is merged by {}, which secure aggregation cannot do: masks vanish only in "
-                      "sums; {}",
-                      describe_fold(plan, merge.fold), merge.monoid->name,
-                      instead_of(*merge.monoid))};
+          fmt::format(
+              "{} is merged by {}, which secure aggregation cannot do: masks vanish only in "
+              "sums; {}",
+              describe_fold(plan, merge.fold), merge.monoid->name, instead_of(*merge.monoid))};
     }
   }
   return std::nullopt;

@@ -164,7 +164,8 @@ std::string facts_text(const StudyFacts& facts, const Plan& plan) {
   }
   if (facts.group)
     text += fmt::format(
-        "  what clients send is masked: the server sees sums over at least {} of {} clients, and no "
+        "  what clients send is masked: the server sees sums over at least {} of {} clients, and "
+        "no "
         "number of a single one\n",
         facts.group->inputs(), facts.group->members.size());
   return text;

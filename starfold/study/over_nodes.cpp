@@ -65,7 +65,8 @@ secure::Group group_of(const Study& study, const std::vector<NodeDescription>& d
   for (std::size_t i = 0; i < descriptions.size(); ++i) {
     const StudyClient& client = study.clients[i];
     const std::optional<secure::Key>& said = descriptions[i].key;
-    const std::optional<secure::Key> key = client.key.empty() ? said : secure::parse_key(client.key);
+    const std::optional<secure::Key> key =
+        client.key.empty() ? said : secure::parse_key(client.key);
     if (!key)
       throw RunError(fmt::format("client {} has no key for secure aggregation", client.name));
     if (said && *said != *key)

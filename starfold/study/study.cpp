@@ -205,7 +205,8 @@ class Reader : TomlReader {
   }
 
   StudyClient read_client(const toml::table& section) const {
-    only(section, "client", {"name", "data", "query", "columns", "node", "source", "public_key", "key"});
+    only(section, "client",
+         {"name", "data", "query", "columns", "node", "source", "public_key", "key"});
     StudyClient client;
     client.data.folder = folder().empty() ? "." : folder().string();
     const toml::node* name = section.get("name");
@@ -225,9 +226,10 @@ class Reader : TomlReader {
     if (const toml::node* key = section.get("key")) {
       client.key = string(*key, "client.key");
       if (!secure::parse_key(client.key))
-        fail(*key,
-             "client.key is the key of a node: 64 digits from 0 to f, as `starfold node key` prints "
-             "it");
+        fail(
+            *key,
+            "client.key is the key of a node: 64 digits from 0 to f, as `starfold node key` prints "
+            "it");
     }
     const bool here = !client.data.path.empty() || !client.data.query.empty();
     const bool away = !client.node.empty() || !client.source.empty() || !client.public_key.empty();

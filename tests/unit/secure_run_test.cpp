@@ -70,15 +70,16 @@ struct Setting {
       const Round& round = *machine.round();
       const secure::Layout layout = secure::masked_layout(*program->plan, round, sizes);
       secure::Words sum = secure::zeros(layout);
-      EncodeMessage asked{program->hash, sequence++, static_cast<std::uint32_t>(round.number), {}, run_id};
+      EncodeMessage asked{
+          program->hash, sequence++, static_cast<std::uint32_t>(round.number), {}, run_id};
       std::map<ir::NodeId, Tensor> values = machine.to_send();
       for (const ir::NodeId id : round.receives) asked.values.push_back(values.at(id));
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         const Message state = nodes[i].answer(asked);
         if (without.count(i) == 0)
-          secure::combine(sum,
-                          secure::to_words(*program->plan, round, std::get<StateMessage>(state).states),
-                          layout, secure::Direction::add);
+          secure::combine(
+              sum, secure::to_words(*program->plan, round, std::get<StateMessage>(state).states),
+              layout, secure::Direction::add);
       }
       machine.absorb(secure::from_words(*program->plan, round, sizes, sum));
     }
@@ -177,7 +178,8 @@ TEST(SecureRun, InOneProcess) {
   const RunReport report = run_local(s.program, s.clients, {}, options);
   expect_same(report.results, s.plain_integers());
   EXPECT_EQ(report.group->members.size(), 4U);
-  EXPECT_EQ(report.clients[0].numbers_sent, run_local(s.program, s.clients, {}).clients[0].numbers_sent);
+  EXPECT_EQ(report.clients[0].numbers_sent,
+            run_local(s.program, s.clients, {}).clients[0].numbers_sent);
 }
 
 // The coordinator is given nothing in which a number of a client's state can be found, and takes no state that is not masked.
