@@ -36,7 +36,7 @@ struct FreeCipher {
 };
 using KeyPointer = std::unique_ptr<EVP_PKEY, FreeKey>;
 
-void require(bool done) {
+void succeed(bool done) {
   if (!done) throw RunError("a cryptographic operation failed");
 }
 
@@ -46,7 +46,7 @@ const unsigned char* octets(std::string_view text) {
 
 KeyPointer private_key(int kind, const Secret& own) {
   KeyPointer key(EVP_PKEY_new_raw_private_key(kind, nullptr, own.data(), Secret::size));
-  require(key != nullptr);
+  succeed(key != nullptr);
   return key;
 }
 
@@ -54,7 +54,7 @@ Key public_part(int kind, const Secret& own) {
   const KeyPointer key = private_key(kind, own);
   Key bytes{};
   std::size_t size = bytes.size();
-  require(EVP_PKEY_get_raw_public_key(key.get(), bytes.data(), &size) == 1 && size == bytes.size());
+  succeed(EVP_PKEY_get_raw_public_key(key.get(), bytes.data(), &size) == 1 && size == bytes.size());
   return bytes;
 }
 
@@ -65,7 +65,7 @@ using CipherPointer = std::unique_ptr<EVP_CIPHER_CTX, FreeCipher>;
 
 CipherPointer gcm(const Secret& key, bool encrypt) {
   CipherPointer context(EVP_CIPHER_CTX_new());
-  require(context != nullptr && EVP_CipherInit_ex(context.get(), EVP_aes_256_gcm(), nullptr,
+  succeed(context != nullptr && EVP_CipherInit_ex(context.get(), EVP_aes_256_gcm(), nullptr,
                                                   key.data(), no_nonce, encrypt ? 1 : 0) == 1);
   return context;
 }
@@ -116,12 +116,12 @@ Secret agree(const Secret& own, const Key& other) {
   const KeyPointer mine = private_key(EVP_PKEY_X25519, own);
   const KeyPointer theirs(
       EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, other.data(), other.size()));
-  require(theirs != nullptr);
+  succeed(theirs != nullptr);
   const std::unique_ptr<EVP_PKEY_CTX, FreeKeyContext> context(
       EVP_PKEY_CTX_new(mine.get(), nullptr));
   Secret shared;
   std::size_t size = Secret::size;
-  require(context != nullptr && EVP_PKEY_derive_init(context.get()) == 1 &&
+  succeed(context != nullptr && EVP_PKEY_derive_init(context.get()) == 1 &&
           EVP_PKEY_derive_set_peer(context.get(), theirs.get()) == 1 &&
           EVP_PKEY_derive(context.get(), shared.data(), &size) == 1 && size == Secret::size);
   return shared;
@@ -134,7 +134,7 @@ Signature sign(const Secret& own, std::string_view text) {
   const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(EVP_MD_CTX_new());
   Signature signature{};
   std::size_t size = signature.size();
-  require(context != nullptr &&
+  succeed(context != nullptr &&
           EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
           EVP_DigestSign(context.get(), signature.data(), &size, octets(text), text.size()) == 1 &&
           size == signature.size());
@@ -154,7 +154,7 @@ bool verify(const Key& key, std::string_view text, const Signature& signature) {
 Secret derive(const Secret& from, std::string_view salt, std::string_view info) {
   // Looked up once: it takes longer than the derivation.
   static const std::unique_ptr<EVP_KDF, FreeKdf> hkdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
-  require(hkdf != nullptr);
+  succeed(hkdf != nullptr);
   const std::unique_ptr<EVP_KDF_CTX, FreeKdfContext> context(EVP_KDF_CTX_new(hkdf.get()));
   char digest[] = "SHA256";
   const auto bytes = [](const char* name, const void* data, std::size_t size) {
@@ -166,7 +166,7 @@ Secret derive(const Secret& from, std::string_view salt, std::string_view info) 
       bytes(OSSL_KDF_PARAM_SALT, salt.data(), salt.size()),
       bytes(OSSL_KDF_PARAM_INFO, info.data(), info.size()), OSSL_PARAM_construct_end()};
   Secret key;
-  require(context != nullptr &&
+  succeed(context != nullptr &&
           EVP_KDF_derive(context.get(), key.data(), Secret::size, parameters) == 1);
   return key;
 }
@@ -176,7 +176,7 @@ Bytes seal(const Secret& key, std::string_view purpose, std::string_view text) {
   Bytes sealed(text.size() + tag_size, '\0');
   auto* out = reinterpret_cast<unsigned char*>(sealed.data());
   int count = 0;
-  require(
+  succeed(
       EVP_EncryptUpdate(context.get(), nullptr, &count, octets(purpose),
                         static_cast<int>(purpose.size())) == 1 &&
       EVP_EncryptUpdate(context.get(), out, &count, octets(text), static_cast<int>(text.size())) ==
@@ -212,7 +212,7 @@ void KeyStream::Free::operator()(void* context) const {
 
 KeyStream::KeyStream(const Secret& key) : context_(EVP_CIPHER_CTX_new()) {
   constexpr unsigned char start[16] = {};
-  require(context_ != nullptr &&
+  succeed(context_ != nullptr &&
           EVP_EncryptInit_ex(static_cast<EVP_CIPHER_CTX*>(context_.get()), EVP_aes_256_ctr(),
                              nullptr, key.data(), start) == 1);
 }
@@ -224,7 +224,7 @@ void KeyStream::next(std::span<std::uint64_t> words) {
   for (std::size_t done = 0; done < words.size_bytes();) {
     const std::size_t piece = std::min(most, words.size_bytes() - done);
     int count = 0;
-    require(EVP_EncryptUpdate(static_cast<EVP_CIPHER_CTX*>(context_.get()), out + done, &count,
+    succeed(EVP_EncryptUpdate(static_cast<EVP_CIPHER_CTX*>(context_.get()), out + done, &count,
                               out + done, static_cast<int>(piece)) == 1);
     done += piece;
   }

@@ -9,7 +9,7 @@ namespace starfold::secure {
 namespace {
 
 template <typename Fault = ProtocolError>
-void require(bool allowed, const char* otherwise) {
+void insist(bool allowed, const char* otherwise) {
   if (!allowed) throw Fault(otherwise);
 }
 
@@ -66,17 +66,17 @@ Client::Client(Group group, Identity identity, std::string_view run, std::string
   const Key own = signing_key(*identity_);
   const auto found = std::find_if(group_.members.begin(), group_.members.end(),
                                   [&](const Member& member) { return member.key == own; });
-  require(found != group_.members.end(), "the key of this client is not among those of the study");
+  insist(found != group_.members.end(), "the key of this client is not among those of the study");
   member_ = static_cast<std::uint32_t>(found - group_.members.begin());
 }
 
 Client::Epoch& Client::epoch(std::uint32_t number) {
-  require<KeysLost>(epoch_ && epoch_->request.epoch == number, "there are no keys for this epoch");
+  insist<KeysLost>(epoch_ && epoch_->request.epoch == number, "there are no keys for this epoch");
   return *epoch_;
 }
 
 Client::Round& Client::round(Epoch& epoch, std::uint64_t sequence) const {
-  require<KeysLost>(
+  insist<KeysLost>(
       sequence >= epoch.request.first && sequence - epoch.request.first < epoch.rounds.size(),
       "there are no keys for this round");
   return epoch.rounds[sequence - epoch.request.first];
@@ -86,10 +86,10 @@ Client::Round& Client::round(Epoch& epoch, std::uint64_t sequence) const {
 
 KeysReply Client::keys(const KeysRequest& request) {
   if (epoch_ && same(epoch_->request, request)) return epoch_->keys;
-  require(!epoch_ || request.epoch > epoch_->request.epoch, "the keys of this epoch are over");
-  require(request.rounds >= 1 && request.rounds <= most_rounds_of_epoch,
-          "keys for too many rounds are asked for");
-  require(request.first >= next_, "keys are asked for a round that is over");
+  insist(!epoch_ || request.epoch > epoch_->request.epoch, "the keys of this epoch are over");
+  insist(request.rounds >= 1 && request.rounds <= most_rounds_of_epoch,
+         "keys for too many rounds are asked for");
+  insist(request.first >= next_, "keys are asked for a round that is over");
   Epoch fresh;
   fresh.request = request;
   fresh.sealing = Secret::random();
@@ -115,36 +115,36 @@ KeysReply Client::keys(const KeysRequest& request) {
 // --- shares ---------------------------------------------------------------------------------------
 
 void Client::check_keys(const ShareRequest& request, const Epoch& epoch) const {
-  require(request.keys.size() >= group_.inputs(), "too few clients gave keys");
+  insist(request.keys.size() >= group_.inputs(), "too few clients gave keys");
   std::set<Key> seen;
   bool own = false;
   const KeysReply* before = nullptr;
   for (const KeysReply& keys : request.keys) {
-    require(
+    insist(
         keys.member < group_.members.size() && (before == nullptr || before->member < keys.member),
         "keys of somebody who is not in the group, or twice");
     before = &keys;
-    require(keys.epoch == epoch.request.epoch && keys.first == epoch.request.first &&
-                keys.masking.size() == epoch.rounds.size() &&
-                keys.seeds.size() == epoch.rounds.size(),
-            "keys of another epoch");
+    insist(keys.epoch == epoch.request.epoch && keys.first == epoch.request.first &&
+               keys.masking.size() == epoch.rounds.size() &&
+               keys.seeds.size() == epoch.rounds.size(),
+           "keys of another epoch");
     bool distinct = seen.insert(keys.sealing).second;
     for (const Key& key : keys.masking) distinct = seen.insert(key).second && distinct;
     for (const Key& key : keys.seeds) distinct = seen.insert(key).second && distinct;
-    require(distinct, "two keys are the same");
-    require(verify(group_.members[keys.member].key, signed_keys(session_, keys), keys.signature),
-            "keys with a wrong signature");
+    insist(distinct, "two keys are the same");
+    insist(verify(group_.members[keys.member].key, signed_keys(session_, keys), keys.signature),
+           "keys with a wrong signature");
     if (keys.member == member_)
       own = signed_keys(session_, keys) == signed_keys(session_, epoch.keys);
   }
-  require(own, "the keys of this client were changed");
+  insist(own, "the keys of this client were changed");
 }
 
 ShareReply Client::share(const ShareRequest& request) {
   Epoch& epoch = this->epoch(request.epoch);
   const Key hash = hash_of(request.keys);
   if (!epoch.all_keys.empty()) {
-    require(hash == epoch.keys_hash, "shares were asked for with other keys before");
+    insist(hash == epoch.keys_hash, "shares were asked for with other keys before");
     return epoch.shares;
   }
   check_keys(request, epoch);
@@ -183,18 +183,18 @@ void Client::take_shares(Epoch& epoch, const std::vector<Sealed>& shares) const 
     const auto sender =
         std::find_if(epoch.all_keys.begin(), epoch.all_keys.end(),
                      [&](const KeysReply& keys) { return keys.member == sealed.member; });
-    require(sender != epoch.all_keys.end() && !contains(sharers, sealed.member),
-            "shares of somebody who gave no keys, or twice");
+    insist(sender != epoch.all_keys.end() && !contains(sharers, sealed.member),
+           "shares of somebody who gave no keys, or twice");
     const std::string purpose =
         sealing_purpose(session_, epoch.keys_hash, epoch.request.epoch, sealed.member, member_);
     const Secret key = derive(agree(epoch.sealing, sender->sealing), salt_of(session_), purpose);
     std::optional<Bytes> text = secure::open(key, purpose, sealed.text);
-    require(text && text->size() == epoch.rounds.size() * bytes_of_round,
-            "shares that were changed, or are for somebody else");
+    insist(text && text->size() == epoch.rounds.size() * bytes_of_round,
+           "shares that were changed, or are for somebody else");
     opened.emplace_back(sealed.member, *std::move(text));
     sharers.insert(std::upper_bound(sharers.begin(), sharers.end(), sealed.member), sealed.member);
   }
-  require(sharers.size() >= group_.inputs(), "too few clients gave shares");
+  insist(sharers.size() >= group_.inputs(), "too few clients gave shares");
   for (auto& [member, text] : opened) {
     for (std::size_t i = 0; i < epoch.rounds.size(); ++i) {
       const char* from = text.data() + i * bytes_of_round;
@@ -215,8 +215,8 @@ Moment Client::moment(const Epoch& epoch, const MaskRequest& request) const {
 
 void Client::check(const MaskRequest& request) {
   Epoch& epoch = this->epoch(request.epoch);
-  require<KeysLost>(!epoch.all_keys.empty(), "no shares were made in this epoch");
-  require(request.sequence >= next_, "a round that is over");
+  insist<KeysLost>(!epoch.all_keys.empty(), "no shares were made in this epoch");
+  insist(request.sequence >= next_, "a round that is over");
   round(epoch, request.sequence);
   if (epoch.sharers.empty()) {
     take_shares(epoch, request.shares);
@@ -224,19 +224,19 @@ void Client::check(const MaskRequest& request) {
     bool known = request.shares.size() + 1 == epoch.sharers.size();
     for (const Sealed& sealed : request.shares)
       known = known && contains(epoch.sharers, sealed.member);
-    require(known, "other shares than before");
+    insist(known, "other shares than before");
   }
   if (!masked_) return;
-  require(request.sequence >= masked_->sequence, "a round that is over");
-  require(request.sequence > masked_->sequence ||
-              moment(epoch, request).text() == masked_->moment.text(),
-          "a round was masked with other shared values before");
+  insist(request.sequence >= masked_->sequence, "a round that is over");
+  insist(request.sequence > masked_->sequence ||
+             moment(epoch, request).text() == masked_->moment.text(),
+         "a round was masked with other shared values before");
 }
 
 MaskedReply Client::mask(const MaskRequest& request, const Layout& layout, Words input) {
   check(request);
   Epoch& epoch = this->epoch(request.epoch);
-  require(fits(layout, input), "the numbers to be masked do not fit their layout");
+  insist(fits(layout, input), "the numbers to be masked do not fit their layout");
   const Moment now = moment(epoch, request);
   ByteWriter plain;
   for (const std::vector<std::uint64_t>& piece : input)
@@ -246,7 +246,7 @@ MaskedReply Client::mask(const MaskRequest& request, const Layout& layout, Words
   OPENSSL_cleanse(numbers.data(), numbers.size());
   if (masked_ && masked_->sequence == request.sequence) {
     // A mask is for one input: two under the same one would show their difference.
-    require(masked_->numbers == hash, "a mask cannot be used for two inputs");
+    insist(masked_->numbers == hash, "a mask cannot be used for two inputs");
     return masked_->reply;
   }
   Round& round = this->round(epoch, request.sequence);
@@ -273,29 +273,29 @@ MaskedReply Client::mask(const MaskRequest& request, const Layout& layout, Words
 
 Client::Masked& Client::masked(std::uint32_t epoch, std::uint64_t sequence) {
   this->epoch(epoch);
-  require<KeysLost>(masked_ && masked_->sequence == sequence, "this round was not masked");
+  insist<KeysLost>(masked_ && masked_->sequence == sequence, "this round was not masked");
   return *masked_;
 }
 
 // --- who is there ---------------------------------------------------------------------------------
 
 void Client::check_present(const std::vector<std::uint32_t>& present, const Epoch& epoch) const {
-  require(
+  insist(
       std::adjacent_find(present.begin(), present.end(), std::greater_equal<>()) == present.end(),
       "members out of order");
-  require(std::includes(epoch.sharers.begin(), epoch.sharers.end(), present.begin(), present.end()),
-          "somebody is said to be there who gave no shares");
-  require(contains(present, member_), "this client is said to be missing");
-  require(present.size() >= group_.inputs(), "too few clients are left");
+  insist(std::includes(epoch.sharers.begin(), epoch.sharers.end(), present.begin(), present.end()),
+         "somebody is said to be there who gave no shares");
+  insist(contains(present, member_), "this client is said to be missing");
+  insist(present.size() >= group_.inputs(), "too few clients are left");
 }
 
 SignReply Client::sign(const SignRequest& request) {
   Masked& masked = this->masked(request.epoch, request.sequence);
   check_present(request.present, *epoch_);
-  require(!masked.signed_for || *masked.signed_for == request.present,
-          "other members were said to be there before");
-  require(!masked.unmasked_for || *masked.unmasked_for == request.present,
-          "the round was unmasked for other members");
+  insist(!masked.signed_for || *masked.signed_for == request.present,
+         "other members were said to be there before");
+  insist(!masked.unmasked_for || *masked.unmasked_for == request.present,
+         "the round was unmasked for other members");
   masked.signed_for = request.present;
   return {
       request.epoch, request.sequence,
@@ -306,7 +306,7 @@ bool Client::asked_again(const UnmaskRequest& request) {
   const Masked& masked = this->masked(request.epoch, request.sequence);
   if (!masked.unmasked_for) return false;
   // Shares for another set would give away both secrets of somebody.
-  require(*masked.unmasked_for == request.present, "the round was unmasked for other members");
+  insist(*masked.unmasked_for == request.present, "the round was unmasked for other members");
   return true;
 }
 
@@ -314,17 +314,17 @@ void Client::check(const UnmaskRequest& request) {
   if (asked_again(request)) return;
   const Masked& masked = this->masked(request.epoch, request.sequence);
   check_present(request.present, *epoch_);
-  require(request.present == epoch_->sharers || masked.signed_for == request.present,
-          "this client has not signed who is there");
+  insist(request.present == epoch_->sharers || masked.signed_for == request.present,
+         "this client has not signed who is there");
   const std::string text = signed_present(masked.moment, epoch_->sharers, request.present);
   std::set<std::uint32_t> signers;
   for (const Signed& one : request.signatures) {
-    require(contains(request.present, one.member) && signers.insert(one.member).second,
-            "a signature of somebody who is not there, or twice");
-    require(verify(group_.members[one.member].key, text, one.signature),
-            "others saw other values or other members");
+    insist(contains(request.present, one.member) && signers.insert(one.member).second,
+           "a signature of somebody who is not there, or twice");
+    insist(verify(group_.members[one.member].key, text, one.signature),
+           "others saw other values or other members");
   }
-  require(signers.size() >= group_.answers(), "too few signatures");
+  insist(signers.size() >= group_.answers(), "too few signatures");
 }
 
 UnmaskReply Client::unmask(const UnmaskRequest& request) {

@@ -8,7 +8,7 @@ namespace starfold::secure {
 namespace {
 
 template <typename Fault = UnusableReply>
-void require(bool usable, const char* otherwise) {
+void accept_if(bool usable, const char* otherwise) {
   if (!usable) throw Fault(otherwise);
 }
 
@@ -110,8 +110,8 @@ const KeysReply& Server::keys_of(std::uint32_t member) const {
 // --- replies --------------------------------------------------------------------------------------
 
 void Server::absorb(std::uint32_t member, Reply reply) {
-  require<LateReply>(epoch_of(reply) == epoch_, "it belongs to keys that are over");
-  require<LateReply>(awaits(member), "it was not awaited");
+  accept_if<LateReply>(epoch_of(reply) == epoch_, "it belongs to keys that are over");
+  accept_if<LateReply>(awaits(member), "it was not awaited");
   const auto* keys = std::get_if<KeysReply>(&reply);
   auto* shares = std::get_if<ShareReply>(&reply);
   auto* masked = std::get_if<MaskedReply>(&reply);
@@ -135,11 +135,11 @@ void Server::absorb(std::uint32_t member, Reply reply) {
 }
 
 void Server::take(std::uint32_t member, const KeysReply& reply) {
-  require(reply.member == member && reply.first == first_ && reply.masking.size() == rounds_ &&
-              reply.seeds.size() == rounds_,
-          "its keys are not those that were asked for");
-  require(verify(group_.members[member].key, signed_keys(session_, reply), reply.signature),
-          "its keys are not signed with the key that the study pins");
+  accept_if(reply.member == member && reply.first == first_ && reply.masking.size() == rounds_ &&
+                reply.seeds.size() == rounds_,
+            "its keys are not those that were asked for");
+  accept_if(verify(group_.members[member].key, signed_keys(session_, reply), reply.signature),
+            "its keys are not signed with the key that the study pins");
   const auto place =
       std::upper_bound(keys_.begin(), keys_.end(), member,
                        [](std::uint32_t m, const KeysReply& keys) { return m < keys.member; });
@@ -152,39 +152,39 @@ void Server::take(std::uint32_t member, ShareReply& reply) {
   bool whole = given.size() + 1 == keys_.size() && reply.shares.size() == given.size();
   for (const KeysReply& keys : keys_)
     whole = whole && (keys.member == member) != (given.count(keys.member) == 1);
-  require(whole, "its shares are not for those who gave keys");
+  accept_if(whole, "its shares are not for those who gave keys");
   for (auto& [receiver, text] : given) sealed_[receiver][member] = std::move(text);
 }
 
 void Server::take(std::uint32_t member, MaskedReply& reply) {
-  require<LateReply>(reply.sequence == moment_.sequence, "it answers another request");
-  require(reply.round == moment_.round && fits(layout_, reply.masked),
-          "its masked numbers are not those of the round");
-  require(verify(group_.members[member].key, signed_masked(moment_, member, reply.masked),
-                 reply.signature) &&
-              verify(group_.members[member].key, signed_present(moment_, sharers_, sharers_),
-                     reply.everyone),
-          "its masked numbers are not signed with the key that the study pins");
+  accept_if<LateReply>(reply.sequence == moment_.sequence, "it answers another request");
+  accept_if(reply.round == moment_.round && fits(layout_, reply.masked),
+            "its masked numbers are not those of the round");
+  accept_if(verify(group_.members[member].key, signed_masked(moment_, member, reply.masked),
+                   reply.signature) &&
+                verify(group_.members[member].key, signed_present(moment_, sharers_, sharers_),
+                       reply.everyone),
+            "its masked numbers are not signed with the key that the study pins");
   combine(sum_, reply.masked, layout_, Direction::add);
   signatures_[member] = reply.everyone;
   delivered_.insert(member);
 }
 
 void Server::take(std::uint32_t member, const SignReply& reply) {
-  require<LateReply>(reply.sequence == moment_.sequence, "it answers another request");
-  require(verify(group_.members[member].key, signed_present(moment_, sharers_, present_),
-                 reply.signature),
-          "its signature is wrong");
+  accept_if<LateReply>(reply.sequence == moment_.sequence, "it answers another request");
+  accept_if(verify(group_.members[member].key, signed_present(moment_, sharers_, present_),
+                   reply.signature),
+            "its signature is wrong");
   signatures_[member] = reply.signature;
 }
 
 void Server::take(std::uint32_t member, UnmaskReply& reply) {
-  require<LateReply>(reply.sequence == moment_.sequence, "it answers another request");
+  accept_if<LateReply>(reply.sequence == moment_.sequence, "it answers another request");
   bool whole = reply.shares.size() == sharers_.size();
   for (const Share& share : reply.shares) {
     for (const std::uint64_t piece : share) whole = whole && piece < field::prime;
   }
-  require(whole, "its shares are not those that were asked for");
+  accept_if(whole, "its shares are not those that were asked for");
   shares_[member] = std::move(reply.shares);
 }
 
