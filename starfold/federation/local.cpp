@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "starfold/base/error.h"
+#include "starfold/base/data_error.h"
 #include "starfold/base/parallel.h"
 
 namespace starfold {
@@ -103,7 +103,11 @@ class LocalRun {
   RunReport run() {
     while (!coordinator_.done()) {
       if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
-      round();
+      if (coordinator_.round() == nullptr) {
+        greet();
+      } else {
+        round();
+      }
     }
     report_.results = coordinator_.results();
     report_.rounds = coordinator_.rounds_run();
@@ -128,6 +132,16 @@ class LocalRun {
       throw RunError("clients that are packed for a simulation cannot mask their states");
     identities_.clear();
     return masked_identity(names_of(packs_), *options_.secure, identities_);
+  }
+
+  // Why a client cannot even introduce itself is a matter of its data. What the server computes before its first round is not.
+  void greet() {
+    try {
+      round();
+    } catch (const RunError& error) {
+      if (!std::string_view(error.what()).starts_with("client")) throw;
+      throw DataError(error);
+    }
   }
 
   // One request to every node, and all answers.
