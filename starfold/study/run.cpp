@@ -5,6 +5,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "starfold/base/data_error.h"
 #include "starfold/base/version.h"
 #include "starfold/data/memory.h"
 #include "starfold/page/pages.h"
@@ -74,6 +75,7 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
   options.threads = run.study.threads;
   options.stop = control.stop;
   options.watch = control.watch;
+  options.secure = run.study.secure;
   // A federation is never empty: where there is nothing to read, one without records stands in.
   const bool alone = packs.empty();
   if (alone) packs.push_back({Client{}, {PackedClient{}}, {}});
@@ -86,7 +88,12 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
 void run_here(StudyRun& run, const Settings& settings, const RunControl& control) {
   const ir::Program& typed = run.program->compilation.program;
   const Stopwatch loading;
-  StudyData data = load_study(run.study, typed, settings);
+  StudyData data;
+  try {
+    data = load_study(run.study, typed, settings, control.given);
+  } catch (const RunError& error) {
+    throw DataError(error);
+  }
   const double load_seconds = loading.seconds();
   try {
     if (!control.reference) {
