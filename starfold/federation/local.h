@@ -64,6 +64,8 @@ struct RunReport {
   std::map<std::string, std::vector<std::string>>
       columns;  // names by input, where the caller knows them
   // What a study says of it, where there is one: for the report.
+  std::string title;                              // what it calls itself
+  std::string study;                              // the name of its file
   std::string missing;                            // "error", "drop", "nan"
   std::string formula;                            // what made the columns; empty: they were named
   std::map<std::string, std::string> references;  // by column with levels: the one without a column

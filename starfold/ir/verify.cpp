@@ -19,8 +19,15 @@ class Verifier {
     for (LoopId id = 0; id < program_.loops.size(); ++id) loop(id);
     for (const Output& output : program_.outputs)
       require(shared(output.node), "an output is not shared");
-    for (const Trace& trace : program_.traces)
-      require(scalar(trace.node), "a trace is not a shared scalar");
+    for (const Trace& trace : program_.traces) {
+      if (trace.kind == Trace::Kind::record) {
+        require(scalar(trace.node), "a trace is not a shared scalar");
+      } else {
+        const Type& type = program_.graph[trace.node].type();
+        require(!type.federated() && type.rank() <= 1,
+                "a condition is not a shared number or vector");
+      }
+    }
   }
 
  private:

@@ -39,4 +39,13 @@ std::string report_html(const RunReport& report, const CompiledProgram& program)
 // The same in short, for a terminal: outputs as tables, traces, what each client sent, where time went.
 std::string report_text(const RunReport& report, const CompiledProgram& program);
 
+// What a condition that does not hold means, with the names of the entries it fails for.
+std::string unmet_text(const ir::Program& program, std::size_t place,
+                       const std::vector<std::size_t>& entries,
+                       const std::map<std::string, std::vector<std::string>>& columns,
+                       const SizeValues& sizes = {});
+
+// The expectations of a program that did not hold in a run, one sentence each.
+std::vector<std::string> warnings(const RunReport& report, const ir::Program& program);
+
 }  // namespace starfold

@@ -227,6 +227,8 @@ std::string report_text(const RunReport& report, const CompiledProgram& program)
   for (const Group& group :
        groups_of(typed, report.results.outputs, output_labels(typed, report.columns, report.sizes)))
     text += group_text(group) + "\n";
+  for (const std::string& warning : warnings(report, typed))
+    text += fmt::format("warning: {}\n\n", printable(warning));
   const std::string traces = traces_text(report.results);
   if (!traces.empty()) text += traces + "\n";
   text += clients_text(report) + missing_text(report);

@@ -6,6 +6,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
+#include "starfold/runtime/demand.h"
 #include "starfold/tensor/axis_view.h"
 
 namespace starfold {
@@ -21,6 +22,7 @@ class Reference {
             const Settings& settings)
       : program_(ir::prune(program)),
         homes_(ir::find_homes(program_)),
+        demands_(demands_of(program_)),
         clients_(clients),
         settings_(settings) {
     sizes_ = bind_settings(program_, settings);
@@ -80,16 +82,32 @@ class Reference {
         if (!ran[node.index]) run_loop(node.index);
         ran[node.index] = true;
         values_[id] = {loop_values_[node.index][node.slot]};
-        continue;
+      } else {
+        values_[id] = evaluate(node);
       }
-      values_[id] = evaluate(node);
+      check(id, region);
     }
     // Loops that are only traced have no result that would have called for them.
     for (LoopId loop = 0; loop < program_.loops.size(); ++loop) {
       if (homes_.of_loop[loop] == region && !ran[loop]) run_loop(loop);
     }
-    for (const ir::Trace& trace : program_.traces) {
-      if (trace.loop == region) results_.traces[trace.name].push_back(value(trace.node).item());
+    for (std::size_t i = 0; i < program_.traces.size(); ++i) {
+      const ir::Trace& trace = program_.traces[i];
+      if (trace.loop != region) continue;
+      if (trace.kind != ir::Trace::Kind::record) {
+        demand(program_, i, value(trace.node), results_);
+      } else {
+        results_.traces[trace.name].push_back(value(trace.node).item());
+      }
+    }
+  }
+
+  // What must hold is asked as soon as it is known.
+  void check(NodeId id, LoopId region) {
+    const auto [begin, end] = demands_.equal_range(id);
+    for (auto it = begin; it != end; ++it) {
+      if (program_.traces[it->second].loop == region)
+        demand(program_, it->second, value(id), results_);
     }
   }
 
@@ -137,6 +155,7 @@ class Reference {
 
   ir::Program program_;
   ir::Homes homes_;
+  Demands demands_;
   const std::vector<Client>& clients_;
   const Settings& settings_;
   SizeValues sizes_;

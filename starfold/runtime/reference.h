@@ -16,6 +16,8 @@ struct Results {
   std::map<std::string, Tensor> outputs;
   std::map<std::string, std::vector<double>> traces;
   std::vector<std::int64_t> iterations;  // per loop that runs, in program order, over all its runs
+  // Expectations that did not hold, by their place among the traces: the entries, from 0, of one that is a vector.
+  std::map<std::size_t, std::vector<std::size_t>> unmet;
 };
 
 // Evaluates a program with all records in one place, clients concatenated in order.

@@ -17,6 +17,7 @@
 #include "starfold/study/carriers.h"
 #include "starfold/study/checkpoint.h"
 #include "starfold/study/node_table.h"
+#include "starfold/study/run.h"
 
 namespace starfold {
 namespace {
@@ -164,6 +165,9 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
         refused.reason() == Refusal::pending || refused.reason() == Refusal::max_refusals;
     if (!rule_of(refused.reason()).empty() && !by_owner) checkpoint.finish();
     throw;
+  } catch (const Unmet& unmet) {
+    checkpoint.finish();
+    throw named(unmet, typed, input_names(columns));
   }
   checkpoint.finish();
   report.columns = input_names(columns);

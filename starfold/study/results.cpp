@@ -7,6 +7,7 @@
 #include "starfold/base/hash.h"
 #include "starfold/base/json.h"
 #include "starfold/page/number.h"
+#include "starfold/page/pages.h"
 #include "starfold/study/seal.h"
 
 namespace starfold {
@@ -122,7 +123,9 @@ std::string run_json(const StudyRun& run) {
     if (client.dropped > 0) clients.back()["dropped"] = client.dropped;
     if (!client.missing.empty()) clients.back()["missing"] = client.missing;
   }
+  const ir::Program& typed = run.program->compilation.program;
   nlohmann::json json = {{"outputs", outputs_json(report.results)},
+                         {"warnings", warnings(report, typed)},
                          {"traces", traces_json(report.results)},
                          {"iterations", report.results.iterations},
                          {"rounds", report.rounds},
@@ -146,6 +149,7 @@ std::string record_file(const StudyRun& run, const std::map<std::string, std::st
                          {"versions", run.versions},
                          {"sizes", report.sizes},
                          {"columns", report.columns},
+                         {"warnings", warnings(report, run.program->compilation.program)},
                          {"settings", nlohmann::json::object()},
                          {"options", options_json(run.study)},
                          {"traces", traces_json(report.results)},

@@ -7,6 +7,8 @@
 
 #include "starfold/base/version.h"
 #include "starfold/data/memory.h"
+#include "starfold/page/pages.h"
+#include "starfold/runtime/demand.h"
 #include "starfold/runtime/reference.h"
 #include "starfold/study/diagnose.h"
 #include "starfold/study/load.h"
@@ -58,8 +60,8 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
 // A matrix that cannot be solved with says nothing to a person; the columns that made it so do.
 RunError with_reason(const RunError& error, const Evidence& evidence) {
   const std::string_view what = error.what();
-  const bool matrix = what.find("is singular") != what.npos ||
-                      what.find("not positive definite") != what.npos;
+  const bool matrix =
+      what.find("is singular") != what.npos || what.find("not positive definite") != what.npos;
   const std::string reason = matrix ? singular_columns(evidence) : "";
   if (reason.empty()) return error;
   const std::string text = fmt::format("{}\n{}", what, reason);
@@ -76,8 +78,8 @@ void require_records(const Study& study, const StudyData& data) {
       if (client.records > 0) return;
     }
   }
-  throw RunError(fmt::format(
-      "no records are left: all {} lack a value in a column that is used", dropped));
+  throw RunError(
+      fmt::format("no records are left: all {} lack a value in a column that is used", dropped));
 }
 
 // Over data that is here.
@@ -94,6 +96,8 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
   try {
     run.report = control.reference ? run_reference(typed, data.packs, settings)
                                    : run_federated(run, std::move(data.packs), settings, control);
+  } catch (const Unmet& unmet) {
+    throw named(unmet, typed, data.columns);
   } catch (const RunError& error) {
     throw with_reason(error, evidence);
   }
@@ -106,6 +110,12 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
 }
 
 }  // namespace
+
+RunError named(const Unmet& unmet, const ir::Program& program,
+               const std::map<std::string, std::vector<std::string>>& columns) {
+  const std::string text = unmet_text(program, unmet.place(), unmet.entries(), columns);
+  return unmet.where() ? RunError(text, *unmet.where()) : RunError(text);
+}
 
 StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
                    const RunControl& control) {
@@ -129,6 +139,8 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   // Made-up clients have nothing to hide.
   run.report.client_details =
       !over_nodes && (run.study.client_details || !run.study.simulation.empty());
+  run.report.title = run.study.title;
+  run.report.study = run.study.file.substr(run.study.file.find_last_of('/') + 1);
   run.report.missing = missing_word(run.study.missing);
   run.report.formula = run.study.formula;
   run.report.references = reference_levels(run.study);

@@ -26,7 +26,8 @@ class Reader : TomlReader {
   Study read(const toml::table& root) {
     study_.file = file();
     only(root, "",
-         {"program", "inputs", "sizes", "client", "categorical", "options", "federation"});
+         {"title", "program", "inputs", "sizes", "client", "categorical", "options", "federation"});
+    if (const toml::node* title = root.get("title")) study_.title = string(*title, "title");
     const toml::node* program = root.get("program");
     if (program == nullptr)
       fail(root, "program is missing: a path, or the name of a library program");
@@ -397,6 +398,13 @@ void check_study(const Study& study, const ir::Program& program) {
   }
 }
 
+std::int64_t size_value(const std::string& name, const Tensor& value) {
+  const double number = value.item();
+  if (!value.shape.empty() || !(number >= 1 && number <= 1e15) || number != std::floor(number))
+    throw StudyError(fmt::format("the value of {}: a size is a positive integer", name));
+  return static_cast<std::int64_t>(number);
+}
+
 Settings study_settings(const Study& study, const ir::Program& program) {
   Settings settings;
   for (const auto& [name, tensor] : study.values) {
@@ -405,11 +413,7 @@ Settings study_settings(const Study& study, const ir::Program& program) {
       settings.shared.emplace(name, tensor);
       continue;
     }
-    const double number = tensor.item();
-    if (!tensor.shape.empty() || !(number >= 1 && number <= 1e15) || number != std::floor(number)) {
-      throw StudyError(fmt::format("the value of {}: a size is a positive integer", name));
-    }
-    settings.sizes[name] = static_cast<std::int64_t>(number);
+    settings.sizes[name] = size_value(name, tensor);
   }
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated() && input.fallback == ir::no_node &&

@@ -33,6 +33,7 @@ struct Federation {
 };
 
 struct Study {
+  std::string title;    // for reports; may be empty
   std::string program;  // a path, or the name of a library program
   std::vector<StudyClient> clients;
   Federation federation;
@@ -68,6 +69,9 @@ Settings study_settings(const Study& study, const ir::Program& program);
 
 // The formula with what it needs to know of the clients.
 FormulaRequest study_formula(const Study& study);
+
+// The value of a size; StudyError when it is not a positive integer.
+std::int64_t size_value(const std::string& name, const Tensor& value);
 
 // By categorical column: the level that has no column of its own; empty where all have.
 std::map<std::string, std::string> reference_levels(const Study& study);

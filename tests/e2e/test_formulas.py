@@ -213,7 +213,7 @@ def test_nodes_check_formulas_themselves(nodes):
     ("y ~ C(z)", 2, "--levels z=a,b"),
     ("y ~ log(sex)", 2, "as.numeric(sex)"),
     ("y ~ x + offset(z)", 3, "for an input offset"),
-    ("Surv(y, n) ~ x", 3, "inputs time and event"),
+    ("Surv(y, n) ~ x", 3, "inputs time and status"),
     ("cbind(y, n) ~ x", 3, "makes 2 columns for it"),
     ("y ~ 1", 2, "no column is left for input x"),
     ("y ~ log(x - 0.5)", 3, "log(x - 0.5) of the formula is infinite for 1 record"),
@@ -284,9 +284,10 @@ def test_missing_values_are_counted(starfold, tmp_path):
     ("y ~ x + z + I(x + z) + I(x * 0 + 3)", ["I(x * 0 + 3) of x has the same value", "I(x + z) of x follows"]),
     ("y ~ poly(x, 20, raw = TRUE)", ["x has 20 columns, and all clients together have 13 records"]),
 ])
-def test_a_singular_matrix_names_its_columns(starfold, tmp_path, formula, words):
+def test_a_singular_matrix_names_its_columns(starfold, program, tmp_path, formula, words):
     clients = split(DATA / "formulas.csv", tmp_path)
-    result = starfold("run", "linear", "--formula", formula, *LEVELS, *clients)
+    text = program("input x : [*, p]\ninput y : [*]\nlet z = concat[2](ones(1), x)\noutput b = solve(z' @ z, z' @ y)\n")
+    result = starfold("run", text, "--formula", formula, *LEVELS, *clients)
     assert result.code == 3 and "singular" in result.err, result.err
     assert all(word in result.err for word in words), result.err
 
