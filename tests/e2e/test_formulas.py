@@ -191,7 +191,7 @@ def test_nodes_check_formulas_themselves(nodes):
         bound = json.dumps({"inputs": {}, "missing": "error", "formula": formula}, separators=(",", ":"), sort_keys=True) + "\n"
         return kind(node.ask(start_message(plan, program, "%032x" % abs(hash(text + str(more))), bound)))
 
-    assert start("~age") == "hello"
+    assert start("~age") == "hello", node.lines()[-1]
     assert start("~id") == "columns" and start("~log(id)") == "columns" and start("~poly(id, 2, raw = TRUE)") == "columns"
     assert start("~ age") == "unreadable" and start("~.") == "unreadable" and start("~(") == "unreadable"
     assert start("~site") == "data_misfit"
