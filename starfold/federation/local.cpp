@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "starfold/base/error.h"
+#include "starfold/base/data_error.h"
 #include "starfold/base/parallel.h"
 
 namespace starfold {
@@ -89,7 +89,11 @@ class LocalRun {
   RunReport run() {
     while (!coordinator_.done()) {
       if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
-      round();
+      if (coordinator_.round() == nullptr) {
+        greet();
+      } else {
+        round();
+      }
     }
     report_.results = coordinator_.results();
     report_.rounds = coordinator_.rounds_run();
@@ -105,6 +109,16 @@ class LocalRun {
     std::vector<std::string> names;
     for (const Pack& pack : packs) names.push_back(pack.records.name);
     return names;
+  }
+
+  // Why a client cannot even introduce itself is a matter of its data. What the server computes before its first round is not.
+  void greet() {
+    try {
+      round();
+    } catch (const RunError& error) {
+      if (!std::string_view(error.what()).starts_with("client")) throw;
+      throw DataError(error);
+    }
   }
 
   // One request to every node, and all answers.

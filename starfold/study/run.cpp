@@ -5,6 +5,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "starfold/base/data_error.h"
 #include "starfold/base/version.h"
 #include "starfold/data/memory.h"
 #include "starfold/page/pages.h"
@@ -86,7 +87,12 @@ void require_records(const Study& study, const StudyData& data) {
 void run_here(StudyRun& run, const Settings& settings, const RunControl& control) {
   const ir::Program& typed = run.program->compilation.program;
   const Stopwatch loading;
-  StudyData data = load_study(run.study, typed, settings);
+  StudyData data;
+  try {
+    data = load_study(run.study, typed, settings, control.given);
+  } catch (const RunError& error) {
+    throw DataError(error);
+  }
   const double load_seconds = loading.seconds();
   require_records(run.study, data);
   Evidence evidence{{}, data.columns};

@@ -176,6 +176,17 @@ def test_clustered_records(ready):
     check(ready, "gee_linear", "gee_linear", data, ["x=parity,case", "y=age", "cluster=stratum"], {"clusters": 83}, 1e-8)
 
 
+@pytest.mark.parametrize("reml", [1, 0])
+def test_random_intercept(ready, reml):
+    data = table("sleepstudy")
+    order = sorted(range(180), key=lambda i: i * 37 % 180)
+    data = {name: [values[i] for i in order] for name, values in data.items()}
+    # lmer's optimizer finds the ratio of variances to about 1e-7.
+    _, report = check(ready, f"random_intercept_{'reml' if reml else 'ml'}", "random_intercept", data,
+                      ["x=days", "y=reaction", "group=subject"], {"groups": 18, "reml": reml}, 1e-7)
+    assert report["rounds"] == 1
+
+
 def test_nonlinear_least_squares(ready, tmp_path):
     """A model of one's own: Michaelis and Menten's, by the optimizer of the library."""
     path = tmp_path / "kinetics.fold"
@@ -388,7 +399,7 @@ def test_outcomes_outside_their_range(ready):
     assert "must be positive" in ready("gamma", bad, ["x=wt", "y=am"], fails=True)
     assert "status must be 0" in ready("cox", bad, ["x=wt", "time=mpg", "status=carb"], {"grid": [40]}, fails=True)
     assert "after the last time" in ready("kaplan_meier", bad, ["time=mpg", "status=am"], {"grid": [12]}, fails=True)
-    assert "from 1 to the number of groups" in ready("anova", bad, ["y=mpg", "group=carb"], {"groups": 2}, fails=True)
+    assert "from 1 to the number of levels" in ready("anova", bad, ["y=mpg", "group=carb"], {"groups": 2}, fails=True)
     _, report = ready("poisson", bad, ["x=wt", "y=mpg"])
     assert "the outcome is not a whole number for some records" in report["warnings"]
 

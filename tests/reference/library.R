@@ -1,5 +1,5 @@
 # What R's packages compute from the pooled data of tests/data, for the ready-made programs, and the data that come with R.
-# Needs R with survival, MASS, nnet, glmnet, car, survey, geepack (Debian: r-base-core, r-cran-...). From the root of
+# Needs R with survival, MASS, nnet, glmnet, car, survey, lme4, geepack (Debian: r-base-core, r-cran-...). From the root of
 # the repository:
 #   Rscript tests/reference/library.R
 # writes tests/data/{lung,quine,iris,sleep,education,stackloss,sleepstudy,...}.csv and tests/reference/library.json.
@@ -218,7 +218,8 @@ put("ordinal", beta = vec(b[1:2]), cut = vec(b[3:4]), se = vec(sqrt(diag(solve(-
     log_likelihood = sum(log(plogis(q$up) - plogis(q$low))))
 fit <- rlm(loss ~ air + water + acid, stackloss_data, scale.est = "proposal 2", k2 = 1.345, maxit = 2000, acc = 1e-16)
 put("huber", beta = vec(coef(fit)), scale = fit$s, beta_se = vec(summary(fit)$coefficients[, 2]))
-fit <- nls(rate ~ vm * conc / (k + conc), puromycin_data, start = list(vm = 200, k = 0.05), control = nls.control(tol = 1e-12, maxiter = 200, minFactor = 1e-12, warnOnly = TRUE))
+kinetics <- deriv(~ vm * conc / (k + conc), c("vm", "k"), function(conc, vm, k) NULL)
+fit <- nls(rate ~ kinetics(conc, vm, k), puromycin_data, start = list(vm = 200, k = 0.05), control = nls.control(tol = 1e-12, maxiter = 200, minFactor = 1e-12, warnOnly = TRUE))
 put("nls", beta = vec(coef(fit)), beta_se = vec(summary(fit)$coefficients[, 2]), sigma = summary(fit)$sigma)
 x <- as.matrix(attitude_data[, -1]); y <- attitude_data$rating
 for (alpha in c(1, 0.5)) {
@@ -239,6 +240,14 @@ put("survey_mean", mean = vec(coef(m)), mean_se = vec(sqrt(diag(vcov(m)))))
 design <- svydesign(ids = ~1, weights = ~age, data = infert_data)
 fit <- suppressWarnings(svyglm(case ~ induced + spontaneous, design, family = quasibinomial, control = glm.control(1e-15, 100))); s <- summary(fit)$coefficients
 put("survey_logistic", beta = vec(s[, 1]), beta_se = vec(s[, 2]), t = vec(s[, 3]), p_value = vec(s[, 4]))
+suppressPackageStartupMessages(library(lme4))
+sleepstudy_data <- write_csv(with(lme4::sleepstudy, data.frame(reaction = Reaction, days = Days, subject = as.integer(Subject))), "sleepstudy")
+for (reml in c(TRUE, FALSE)) {
+  fit <- lmer(reaction ~ days + (1 | subject), sleepstudy_data, REML = reml, control = lmerControl(optimizer = "bobyqa", optCtrl = list(rhoend = 1e-12)))
+  s <- coef(summary(fit)); v <- as.data.frame(VarCorr(fit))
+  put(if (reml) "random_intercept_reml" else "random_intercept_ml", beta = vec(s[, 1]), beta_se = vec(s[, 2]), sd_between = v$sdcor[1], sd_within = v$sdcor[2],
+      log_likelihood = as.numeric(logLik(fit)), aic = AIC(fit), bic = BIC(fit), group_effects = vec(ranef(fit)$subject[, 1]))
+}
 suppressPackageStartupMessages(library(geepack))
 by_stratum <- education_data[order(education_data$stratum), ]
 fit <- geeglm(case ~ spontaneous + induced, binomial, by_stratum, id = stratum, control = geese.control(epsilon = 1e-14, maxit = 100)); s <- summary(fit)$coefficients
