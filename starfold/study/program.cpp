@@ -84,6 +84,8 @@ std::shared_ptr<const CompiledProgram> open_program(const std::string& name, Pro
 }
 
 std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramOptions options) {
+  // What is masked must add up.
+  if (study.secure) options.planning.additive = true;
   const bool none = !study.formula.empty() && !has_intercept(study.formula);
   return open_program(study.program, std::move(options), none ? Intercept::none : Intercept::usual);
 }

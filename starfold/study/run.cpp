@@ -50,6 +50,7 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
   options.threads = run.study.threads;
   options.stop = control.stop;
   options.watch = control.watch;
+  options.secure = run.study.secure;
   // A federation is never empty: where there is nothing to read, one without records stands in.
   const bool alone = packs.empty();
   if (alone) packs.push_back({Client{}, {PackedClient{}}, {}});
