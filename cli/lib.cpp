@@ -25,6 +25,8 @@ int list() {
   std::string modules;
   for (const EmbeddedModule& file : embedded_modules()) {
     const bool program = file.name.starts_with(library_programs);
+    // Texts of a module for other cases are shown by name, not listed.
+    if (!program && file.name.find('/') != std::string_view::npos) continue;
     const std::string_view name = program ? file.name.substr(library_programs.size()) : file.name;
     (program ? programs : modules) += fmt::format("  {:<14} {}\n", name, purpose(file.text));
   }

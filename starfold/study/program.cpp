@@ -51,6 +51,20 @@ ProgramText find_program(const std::string& name) {
   return {name, read_text(name, max_source_bytes), {}};
 }
 
+// The module `model` in its text without an intercept, unless there is one of that name beside the program.
+ModuleLoader without_intercept(ModuleLoader beside) {
+  return [beside = std::move(beside)](
+             std::string_view module) -> std::optional<std::pair<std::string, std::string>> {
+    auto found = beside(module);
+    if (found || module != "model") return found;
+    for (const EmbeddedModule& file : embedded_modules()) {
+      if (file.name == "model/no_intercept")
+        return std::pair(fmt::format("lib/{}.fold", file.name), std::string(file.text));
+    }
+    return std::nullopt;
+  };
+}
+
 }  // namespace
 
 std::vector<std::string> library_program_names() {
@@ -62,9 +76,10 @@ std::vector<std::string> library_program_names() {
   return names;
 }
 
-std::shared_ptr<const CompiledProgram> open_program(const std::string& name,
-                                                    ProgramOptions options) {
+std::shared_ptr<const CompiledProgram> open_program(const std::string& name, ProgramOptions options,
+                                                    Intercept intercept) {
   options.load = modules_beside(name);
+  if (intercept == Intercept::none) options.load = without_intercept(std::move(options.load));
   return compile_program(find_program(name), options);
 }
 

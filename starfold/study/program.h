@@ -16,9 +16,13 @@ inline constexpr std::string_view library_programs = "programs/";
 // The names of the ready-made programs.
 std::vector<std::string> library_program_names();
 
+// Whether the model that a program fits has an intercept: formulas say so, and the module `model` follows.
+enum class Intercept { usual, none };
+
 // Finds a program and compiles it, with modules from beside it. StudyError when there is none of that name;
 // mistakes in it are in its diagnostics.
 std::shared_ptr<const CompiledProgram> open_program(const std::string& name,
-                                                    ProgramOptions options = {});
+                                                    ProgramOptions options = {},
+                                                    Intercept intercept = Intercept::usual);
 
 }  // namespace starfold
