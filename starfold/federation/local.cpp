@@ -92,6 +92,12 @@ class LocalRun {
       round();
     }
     report_.results = coordinator_.results();
+    for (const ir::Output& keep : program_->plan->program.keeps) {
+      for (const Node& node : nodes_) {
+        if (node.program() != nullptr)
+          report_.results.kept[keep.name].push_back(node.engine().kept().at(keep.name));
+      }
+    }
     report_.rounds = coordinator_.rounds_run();
     report_.sizes = coordinator_.sizes();
     report_.clients = client_reports(packs_, traffic_);

@@ -11,6 +11,8 @@
 namespace starfold {
 namespace {
 
+using ir::NodeId;
+
 constexpr std::size_t few_clients = 16;        // not worth it
 constexpr std::int64_t few_records = 1 << 15;  // more fill blocks of their own
 
@@ -120,8 +122,21 @@ std::int64_t reported_records(const ir::Program& program, const Client& client) 
   return counts.empty() ? 0 : counts.begin()->second;
 }
 
+// Whether it matters which records are whose: clients then stay apart.
+static bool tells_clients_apart(const ir::Program& program) {
+  if (!program.keeps.empty()) return true;
+  for (NodeId id = 0; id < program.graph.size(); ++id) {
+    const ir::Node& node = program.graph[id];
+    if (node.block || (node.federated() && node.type().record_set() == ir::client_set) ||
+        (node.federated() && node.kind == ir::Kind::loop_param))
+      return true;
+  }
+  return false;
+}
+
 std::vector<Pack> pack_clients(const ir::Program& program, std::vector<Client> clients) {
   require_names(clients);
+  if (tells_clients_apart(program)) return keep_apart(program, std::move(clients));
   std::vector<std::size_t> small;
   bool fit = clients.size() > few_clients && binds(program, clients.front());
   for (std::size_t i = 0; fit && i < clients.size(); ++i) {
