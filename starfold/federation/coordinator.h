@@ -13,11 +13,18 @@
 namespace starfold {
 
 // What a run over real clients says of itself, beside its program.
+// Of how many clients each round is asked, drawn anew for every round; 0: of all.
+struct Sample {
+  std::int64_t clients = 0;
+  double seed = 0;
+};
+
 struct RunIdentity {
   std::string run;                   // 32 hexadecimal digits
   std::string study;                 // its name, for data owners
   std::string bindings;              // which columns become which input
   std::vector<std::string> sources;  // by client: the name of its table
+  Sample sample = {};
 };
 
 // A client says no.
@@ -103,6 +110,7 @@ class Coordinator {
   void count_answer();
   void all_answered();
   void ask();
+  void draw();
   std::string settings_hash() const;
   void restore(ByteReader& in);
 
@@ -120,6 +128,7 @@ class Coordinator {
   std::map<std::string, std::string> size_from_;
   std::vector<bool> answered_;
   std::vector<bool> left_;
+  std::vector<bool> asked_;  // in this round
   std::vector<Departure> departures_;
   std::size_t answers_ = 0;
   std::vector<std::vector<MergeState>> waiting_;  // by client, until all before it are merged

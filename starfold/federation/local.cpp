@@ -74,7 +74,8 @@ class LocalRun {
         packs_(std::move(packs)),
         options_(options),
         threads_(options.threads > 0 ? options.threads : static_cast<int>(hardware_threads())),
-        coordinator_(program, settings, names_of(packs_), options.stop),
+        coordinator_(program, settings, names_of(packs_), options.stop,
+                     RunIdentity{{}, {}, {}, {}, options.sample}),
         cache_(*options.signature),
         traffic_(packs_.size()) {
     engine_.block_records = options.block_records;
@@ -94,11 +95,15 @@ class LocalRun {
     report_.results = coordinator_.results();
     for (const ir::Output& keep : program_->plan->program.keeps) {
       for (const Node& node : nodes_) {
-        if (node.program() != nullptr)
-          report_.results.kept[keep.name].push_back(node.engine().kept().at(keep.name));
+        // A client that was not asked has nothing.
+        const auto& kept = node.engine().kept();
+        const auto own = kept.find(keep.name);
+        report_.results.kept[keep.name].push_back(own == kept.end() ? Tensor(Shape{0})
+                                                                    : own->second);
       }
     }
     report_.rounds = coordinator_.rounds_run();
+    report_.sample = options_.sample;
     report_.sizes = coordinator_.sizes();
     report_.clients = client_reports(packs_, traffic_);
     report_.packed = packed_clients(packs_);
@@ -124,13 +129,18 @@ class LocalRun {
     std::vector<Bytes> answers(nodes_.size());
     // While nodes start they share the compilation of the program, one after the other.
     const auto threads = static_cast<std::size_t>(greeting ? 1 : threads_);
-    in_parallel(nodes_.size(), threads, [&](std::size_t i) {
+    std::vector<std::size_t> asked;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (coordinator_.awaits(i)) asked.push_back(i);
+    }
+    in_parallel(asked.size(), threads, [&](std::size_t at) {
+      const std::size_t i = asked[at];
       answers[i] = nodes_[i].handle(request);
       if (greeting) nodes_[i].release_arrays();
     });
     const double worked = since(round_start);
     report_.times.clients += worked;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    for (const std::size_t i : asked) {
       // The user of a local run owns all data: she is told what no message says.
       if (nodes_[i].trouble()) fail(i, request);
       traffic_[i].received += request.size();

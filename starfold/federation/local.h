@@ -24,6 +24,7 @@ struct RunOptions {
   int threads = 0;  // 0: as many as the machine has
   std::int64_t block_records = 512;
   const Signature* signature = &standard_signature();
+  Sample sample = {};
   std::function<void(const Progress&)> watch;
   const std::atomic<bool>* stop =
       nullptr;  // set from outside to end the run after the current round
@@ -69,6 +70,7 @@ struct RunReport {
   bool client_details = true;         // whether a page may say how many records each client has
   std::string run;                    // the identity of a run over nodes; empty in one process
   std::vector<Departure> departures;  // clients that the run went on without
+  Sample sample = {};                 // of whom each round was asked
 };
 
 // Runs a program without errors over clients, each of which encodes its own records. RunError when data,

@@ -35,6 +35,7 @@ void write(ByteWriter& out, const StartMessage& m) {
   out.text(m.study);
   out.text(m.source);
   out.text(m.bindings);
+  out.flag(m.sampled);
 }
 StartMessage read_start(ByteReader& in) {
   StartMessage m;
@@ -52,6 +53,7 @@ StartMessage read_start(ByteReader& in) {
   m.study = in.text();
   m.source = in.text();
   m.bindings = in.text();
+  m.sampled = in.flag();
   return m;
 }
 
@@ -175,6 +177,7 @@ constexpr RefusalRow refusals[refusal_count] = {
     {"its policy requires differential privacy", "privacy"},
     {"its policy requires secure aggregation", "secure_aggregation"},
     {"refused by the policy of this client", "policy"},
+    {"its policy does not let out what `each client` computes", "local_blocks"},
 };
 
 }  // namespace

@@ -41,6 +41,7 @@ struct StartMessage {
   std::string study = {};     // its name, for the owner's eyes
   std::string source = {};    // the name of the client's table, never a path
   std::string bindings = {};  // which columns become which input (data/binding_text.h)
+  bool sampled = false;       // rounds are asked of some clients only, so that numbers of requests may skip
 };
 // Client: I arrived at the same plan, and these are the sizes of my data.
 struct HelloMessage {
@@ -104,8 +105,9 @@ enum class Refusal : std::uint8_t {
   privacy,
   secure_aggregation,
   policy,  // everything that depends on records: one sentence, so that it tells nothing about them
+  local_blocks,  // what single clients computed is folded out
 };
-inline constexpr std::size_t refusal_count = 26;
+inline constexpr std::size_t refusal_count = 27;
 
 // A refusal in words; one fixed sentence each.
 std::string_view sentence(Refusal refusal);

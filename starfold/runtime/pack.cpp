@@ -122,8 +122,7 @@ std::int64_t reported_records(const ir::Program& program, const Client& client) 
   return counts.empty() ? 0 : counts.begin()->second;
 }
 
-// Whether it matters which records are whose: clients then stay apart.
-static bool tells_clients_apart(const ir::Program& program) {
+bool tells_clients_apart(const ir::Program& program) {
   if (!program.keeps.empty()) return true;
   for (NodeId id = 0; id < program.graph.size(); ++id) {
     const ir::Node& node = program.graph[id];
@@ -132,6 +131,19 @@ static bool tells_clients_apart(const ir::Program& program) {
       return true;
   }
   return false;
+}
+
+std::vector<Pack> take_apart(const ir::Program& program, Pack pack) {
+  std::vector<Pack> packs;
+  if (pack.clients.size() < 2) {
+    packs.push_back(std::move(pack));
+    return packs;
+  }
+  for (std::size_t i = 0; i < pack.clients.size(); ++i) {
+    Client client = unpack(program, pack, pack.records.arrays, i, i + 1);
+    packs.push_back(alone(program, std::move(client), pack.clients[i].place));
+  }
+  return packs;
 }
 
 std::vector<Pack> pack_clients(const ir::Program& program, std::vector<Client> clients) {

@@ -92,6 +92,8 @@ std::string check_json(const CompiledProgram& program, const StudyFacts* study) 
       {"types", std::move(types)},
       {"rounds",
        program.plan ? exposure_json(*program.plan, compilation.sources) : nlohmann::json::array()}};
+  if (is_split(compilation.program))
+    members.insert(members.begin() + 1, {"split", nlohmann::json(true)});
   if (study != nullptr) members.emplace_back("study", facts_json(*study, *program.plan));
   return json_ordered_line(members);
 }

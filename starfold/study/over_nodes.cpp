@@ -126,6 +126,7 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   const ir::Program& typed = program->compilation.program;
   const ColumnPlan columns = plan_columns(typed, sources, study.bindings, study.categoricals);
   identity.run = new_run();
+  identity.sample = study.federation.sample;
   identity.study = fs::path(study.file).filename().string();
   identity.bindings = binding_text({columns, study.missing});
 
@@ -143,6 +144,7 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
     throw;
   }
   checkpoint.finish();
+  report.sample = study.federation.sample;
   for (const auto& [input, bound] : columns) report.columns[input] = column_names(bound);
   return report;
 }

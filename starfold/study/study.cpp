@@ -265,7 +265,8 @@ class Reader : TomlReader {
 
   void read_federation_keys(const toml::table& section) {
     only(section, "federation",
-         {"via", "on_dropout", "timeout", "checkpoint", "superlink", "root_certificates"});
+         {"via", "on_dropout", "timeout", "checkpoint", "superlink", "root_certificates", "sample",
+          "sample_seed"});
     Federation& federation = study_.federation;
     const auto text = [&](const char* key) {
       const toml::node* node = section.get(key);
@@ -283,6 +284,10 @@ class Reader : TomlReader {
     }
     if (const toml::node* node = section.get("timeout"))
       federation.timeout = seconds(*node, "federation.timeout");
+    if (const toml::node* node = section.get("sample"))
+      federation.sample.clients = integer(*node, "federation.sample", 1);
+    if (const toml::node* node = section.get("sample_seed"))
+      federation.sample.seed = static_cast<double>(integer(*node, "federation.sample_seed", 0));
     federation.checkpoint = path(text("checkpoint"));
     federation.superlink = text("superlink");
     federation.root_certificates = path(text("root_certificates"));
