@@ -251,8 +251,13 @@ class Reader : TomlReader {
       fail(*root.get("client"), "some clients are nodes and some are files: all must be the same");
     const toml::node* section = root.get("federation");
     if (section != nullptr) {
-      if (nodes == 0) fail(*section, "[federation] is about clients that are nodes: there is none");
-      read_federation_keys(table(*section, "federation"));
+      // A sample is drawn from clients of any kind.
+      const toml::table& keys = table(*section, "federation");
+      for (const auto& [key, value] : keys) {
+        if (nodes == 0 && key.str() != "sample" && key.str() != "sample_seed")
+          fail(*section, "[federation] is about clients that are nodes: there is none");
+      }
+      read_federation_keys(keys);
     }
     for (const StudyClient& client : study_.clients) {
       if (federation.via == Federation::Via::sockets && client.node.empty())
