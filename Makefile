@@ -1,7 +1,7 @@
 # The front door. Everything here is short; the work is in tools/ and CMakeLists.txt.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo test asan tsan fuzz bench fmt lint docs golden-update clean
+.PHONY: help setup build demo test asan tsan fuzz bench fmt lint docs reference golden-update clean
 MAKEFLAGS += --no-print-directory
 
 PRESET ?= dev
@@ -22,7 +22,8 @@ help:
 	@echo 'make asan, make tsan the C++ tests under sanitizers'
 	@echo 'make fuzz            every fuzzer for FUZZ_SECONDS (60), two at a time'
 	@echo 'make bench           Starfold beside its peers and limits (BENCH='--only NAME --json OUT')'
-	@echo 'make docs            rewrite docs/operations.md from the table of operations'
+	@echo 'make docs            rewrite docs/operations.md and docs/library.md from their sources'
+	@echo 'make reference       make the figures of R in tests/reference again (needs R, see there)'
 	@echo 'make golden-update   rewrite the expectations inside tests/golden'
 	@echo 'make clean           remove build/'
 
@@ -44,15 +45,15 @@ test: setup
 	@tools/test dev
 
 asan: setup
-	@tools/build asan-ubsan
-	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test asan-ubsan
+	@tools/build sanitize
+	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test sanitize
 
 tsan: setup
 	@tools/build tsan
 	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test tsan
 
 fuzz: setup
-	@tools/build fuzz
+	@tools/build sanitize
 	@tools/fuzz
 
 bench: setup
@@ -70,7 +71,14 @@ lint: setup
 docs: build
 	@build/starfold ops --markdown >build/operations.md
 	@cp build/operations.md docs/operations.md
-	@echo 'docs: wrote docs/operations.md'
+	@build/starfold lib --markdown >build/library.md
+	@cp build/library.md docs/library.md
+	@echo 'docs: wrote docs/operations.md and docs/library.md'
+
+# R and its packages are named in tests/reference/README.md.
+reference:
+	@Rscript tests/reference/glm.R
+	@Rscript tests/reference/library.R
 
 golden-update: setup
 	@tools/build dev

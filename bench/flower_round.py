@@ -1,8 +1,9 @@
-"""Time per round over Flower for an empty message (or one of a byte or two) to three sites: Flower alone, and Starfold's carrier with the shim or resident workers.
+"""Time per round over Flower to three sites: Flower alone with an empty message, Starfold's carrier with one of a byte or two, and a
+logistic regression over three Starfold nodes; with the shim or resident workers.
 
     tools/setup flower && build/flower-venv/bin/python bench/flower_round.py [ROUNDS]
 
-The contestants take turns on deployments with TLS and node authentication on loopback; nodes echo. The median of all rounds but the
+The contestants take turns on deployments with TLS and node authentication on loopback; nodes echo, but for the regression. The median of all rounds but the
 first of each turn counts: that one waits for processes to start.
 """
 import json
@@ -108,8 +109,42 @@ def starfold(federation, rounds):
     return times
 
 
-def measure(residents, contestants, rounds):
-    node = [str(BIN / "python"), str(ROOT / "tests/e2e/flower/fake_node.py"), "{toml}"]
+# A gradient step per round, as often as is asked for.
+REGRESSION = """\
+input x : [*, p]
+input y : [*]
+state beta : [p] = zeros(p)
+repeat {rounds} {{
+  beta <- beta - 1e-6 * grad(sum[*](softplus(x @ beta) - y * (x @ beta)), beta)
+}}
+output beta
+"""
+
+
+def regression(federation, rounds):
+    """Seconds per round of a study, from its start to its result: what a run of one round takes, then what each further one adds."""
+    def seconds(count):
+        (federation.folder / "steps.fold").write_text(REGRESSION.format(rounds=count))
+        study = 'program = "steps.fold"\n[options]\nmissing = "drop"\n[inputs]\nx = ["age", "bmi", "smoker"]\ny = "readmitted"\n'
+        for name in NAMES:
+            study += f'[[client]]\nname = "{name}"\nsource = "visits"\npublic_key = "{federation.folder / name}/key.pub"\n'
+        study += f'[federation]\nvia = "flower"\nsuperlink = "{federation.address}"\nroot_certificates = "ca.crt"\ntimeout = "5m"\n'
+        (federation.folder / "steps.toml").write_text(study)
+        done = subprocess.run([ROOT / "build/starfold", "run", federation.folder / "steps.toml", "--json"], capture_output=True, text=True,
+                              timeout=60 * (count + 4), env={**os.environ, "STARFOLD_FLOWER": str(BIN / "starfold-flower")})
+        assert done.returncode == 0, done.stdout + done.stderr
+        result = json.loads(done.stdout)
+        assert result["rounds"] == count
+        return result["seconds"]
+
+    first = seconds(1)
+    return [first] + [(seconds(rounds) - first) / (rounds - 1)] * (rounds - 1)
+
+
+ECHOING = [str(BIN / "python"), str(ROOT / "tests/e2e/flower/fake_node.py"), "{toml}"]
+
+
+def measure(residents, contestants, rounds, node=ECHOING):
     with tempfile.TemporaryDirectory(prefix="sf") as short:
         federation = Federation(pathlib.Path(short) / "f", NAMES, node, residents)
         federation.start()
@@ -131,6 +166,9 @@ def main():
                  "Flower alone, looking every 0.2 s": lambda federation, count: flower(federation, count, False),
                  "Starfold's carrier, the shim": starfold}, rounds)
     measure(NAMES, {"Starfold's carrier, residents": starfold}, rounds)
+    measure([], {"Flower alone, looking every 0.2 s": lambda federation, count: flower(federation, count, False),
+                 "logistic regression, the shim": regression}, rounds, None)
+    measure(NAMES, {"logistic regression, residents": regression}, rounds, None)
 
 
 if __name__ == "__main__":

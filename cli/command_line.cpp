@@ -23,6 +23,10 @@ void Command::optional(const char* name, std::string& value, const char* help) {
   app_.add_option(name, value, help)->type_name("");
 }
 
+void Command::optional(const char* name, std::vector<std::string>& values, const char* help) {
+  app_.add_option(name, values, help)->type_name("");
+}
+
 void Command::option(const char* name, std::string& value, const char* help) {
   app_.add_option(name, value, help);
 }

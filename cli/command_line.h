@@ -21,6 +21,7 @@ class Command {
   void required(const char* name, std::string& value, const char* help);
   void required(const char* name, std::vector<std::string>& values, const char* help);
   void optional(const char* name, std::string& value, const char* help);
+  void optional(const char* name, std::vector<std::string>& values, const char* help);
   void option(const char* name, std::string& value, const char* help);
   void option(const char* name, std::vector<std::string>& values, const char* help);  // may repeat
   void option(const char* name, int& value, int least, int most, const char* help);

@@ -14,6 +14,7 @@ void add_check(CommandLine& line);
 void add_explain(CommandLine& line);
 void add_fmt(CommandLine& line);
 void add_init(CommandLine& line);
+void add_levels(CommandLine& line);
 void add_lib(CommandLine& line);
 void add_node(CommandLine& line);
 void add_ops(CommandLine& line);

@@ -22,7 +22,7 @@ struct Arguments {
 
 int explain(const Arguments& arguments) {
   const Study study = make_study({.file = arguments.file});
-  const auto program = load_program(study.program, arguments.json);
+  const auto program = load_program(study, arguments.json);
   if (!program->plan) return exit_refused;
   std::optional<StudyFacts> facts;
   if (is_study(arguments.file)) facts = study_facts(study, program->compilation.program);

@@ -24,7 +24,9 @@ void write_new_file(const std::string& path, const std::string& text) {
 }
 
 int init(const StudyProposal& arguments) {
-  const std::shared_ptr<const CompiledProgram> program = load_program(arguments.program, false);
+  Study study;
+  study.program = arguments.program;
+  const std::shared_ptr<const CompiledProgram> program = load_program(study, false);
   if (!program->plan) return exit_refused;
   const std::string text = propose_study(arguments, program->compilation.program);
   if (arguments.out.empty()) {

@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   add_check(line);
   add_run(line);
   add_init(line);
+  add_levels(line);
   add_explain(line);
   add_fmt(line);
   add_ops(line);

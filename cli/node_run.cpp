@@ -63,7 +63,7 @@ int node_try(const std::string& file, const std::string& study_file) {
     StudyOptions options;
     options.file = study_file;
     const Study study = make_study(options);
-    program = load_program(study.program, false);
+    program = load_program(study, false);
     if (!program->plan) return exit_refused;
     check_study(study, program->compilation.program);
     const Settings settings = study_settings(study, program->compilation.program);

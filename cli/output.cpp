@@ -31,8 +31,8 @@ void print_diagnostics(const Diagnostics& diagnostics, const SourceMap& sources)
     complain(fmt::format("\n... and {} more\n", diagnostics.dropped()));
 }
 
-std::shared_ptr<const CompiledProgram> load_program(const std::string& file, bool json) {
-  std::shared_ptr<const CompiledProgram> program = open_program(file);
+std::shared_ptr<const CompiledProgram> load_program(const Study& study, bool json) {
+  std::shared_ptr<const CompiledProgram> program = open_program(study);
   const Compilation& compilation = program->compilation;
   print_diagnostics(compilation.diagnostics, compilation.sources);
   if (json && !compilation.ok()) say(diagnostics_json(compilation));

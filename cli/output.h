@@ -8,6 +8,10 @@
 #include "starfold/federation/program.h"
 #include "starfold/study/trouble.h"
 
+namespace starfold {
+struct Study;
+}
+
 namespace starfold::cli {
 
 // On standard output; whether it arrived is asked once, at the end.
@@ -24,6 +28,6 @@ void print_diagnostics(const Diagnostics& diagnostics, const SourceMap& sources)
 
 // Opens a program (see open_program) and prints its diagnostics; with `json` errors also become the one
 // object on standard output. A program with errors has no plan.
-std::shared_ptr<const CompiledProgram> load_program(const std::string& file, bool json);
+std::shared_ptr<const CompiledProgram> load_program(const Study& study, bool json);
 
 }  // namespace starfold::cli

@@ -105,7 +105,7 @@ int run(const Arguments& arguments) {
   try {
     const auto start = std::chrono::steady_clock::now();
     Study study = make_study(arguments);
-    program = load_program(study.program, arguments.json);
+    program = load_program(study, arguments.json);
     const std::chrono::duration<double> compiling = std::chrono::steady_clock::now() - start;
     if (!program->plan) return exit_refused;
     if (!study.out.empty()) check_folder(study, *program);
@@ -157,6 +157,17 @@ void add_run(CommandLine& line) {
                  "records with a missing value: error (the default), drop, or nan");
   command.option("--bind", arguments->bindings,
                  "x=age,bmi: the columns of an input; 'x=*': every column not bound elsewhere");
+  command.option("--formula", arguments->formula,
+                 "'y ~ age * sex + log(bmi)': the columns of inputs y and x, in the notation of R");
+  command.option("--levels", arguments->levels,
+                 "sex=f,m: the levels of a column, the first without a column of its own");
+  command.option("--na", arguments->na,
+                 "'?': what stands for a missing value in text files, beside NA; may repeat");
+  command.option("--delimiter", arguments->delimiter, "';': what separates fields, or tab");
+  command.option("--decimal", arguments->decimal, ",: numbers have a decimal comma");
+  command.option("--encoding", arguments->encoding, "latin1 or windows-1252; utf-8 otherwise");
+  command.option("--dates", arguments->dates, "%d.%m.%Y: how dates are written");
+  command.option("--sheet", arguments->sheet, "the sheet of an Excel file; the first otherwise");
   command.option("--set", arguments->settings,
                  "ridge=0.1: a shared input or size; a number, a JSON array, or @file.npy");
   command.option("--out", arguments->out,

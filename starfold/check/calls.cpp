@@ -56,6 +56,7 @@ Value Checker::call_of_module(const ast::Expr& expr) {
     for (const auto& [name, imported] : frame().module->imports) names.push_back(name);
     const std::string suggestion = nearest(module, names);
     const Op* op = options_.signature->find(expr.text);
+    const std::string foreign = foreign_member_help(module, expr.text);
     Binding* value = find(module);
     if (value != nullptr) value->used = true;
     report({Code::UnknownModule,
@@ -67,6 +68,7 @@ Value Checker::call_of_module(const ast::Expr& expr) {
             !suggestion.empty() && value == nullptr ? fmt::format("did you mean `{}`?", suggestion)
             : op != nullptr
                 ? fmt::format("`{}` is built in and is written `{}`", expr.text, op->surface)
+            : !foreign.empty() ? foreign
             : value != nullptr ? "a function is written before its values, as in f(x)"
                                : fmt::format("add `import {}` at the top", module)});
     return {};

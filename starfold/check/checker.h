@@ -133,6 +133,7 @@ class Checker {
   std::vector<std::string> open_loop(const ast::Repeat& repeat, ir::LoopId id, ir::Loop loop);
   void until(const ast::Repeat& repeat, ir::LoopId loop);
   void trace(const ast::Trace& trace);
+  void demand(const ast::Demand& demand, Span span);
   void output(const ast::Output& output);
   void close_scope();
 

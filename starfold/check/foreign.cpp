@@ -40,6 +40,44 @@ constexpr Row functions[] = {
     {"scale", "`import stats` and write `stats.standardize(e)`"},
     {"bincount", "`import stats` and write `stats.tabulate(label, zeros(k))`"},
     {"hist", "`import stats` and write `stats.histogram(e, edges)`"},
+    // models and tests: programs that are run
+    {"lm",
+     "`starfold run linear` is the model; in a program, `import stats` and write `stats.ols(x, "
+     "y)`"},
+    {"glm",
+     "`starfold run logistic`, `poisson` and others are such models; in a program, `import glm` "
+     "and write `glm.binomial(x, y)`"},
+    {"aov",
+     "`starfold run anova` is the test; in a program, `import stats` and write `stats.anova(y, "
+     "label, zeros(k))`"},
+    {"coxph", "`starfold run cox` is the model"},
+    {"survfit", "`starfold run kaplan_meier` is the curve"},
+    {"survdiff", "`starfold run logrank` is the test"},
+    {"survreg", "`starfold run weibull` and `exponential` are such models"},
+    {"glmnet", "`starfold run lasso` is the path of models"},
+    {"polr", "`starfold run ordinal` is the model"},
+    {"multinom", "`starfold run multinomial` is the model"},
+    {"prcomp", "`starfold run pca`; in a program, `import stats` and write `stats.pca(x)`"},
+    {"kmeans", "`starfold run kmeans` is the program"},
+    {"nls", "`import optim` and write `optim.lm` in a loop, as docs/learning.md shows"},
+    {"table",
+     "`import stats` and write `stats.tabulate(label, zeros(k))` or `stats.crosstab(row, column, "
+     "zeros(k, m))`"},
+    {"tapply", "`import stats` and write `stats.group_mean(y, label, zeros(k))`"},
+    {"nanmean", "write `sum[axes](where(isnan(e), 0, e)) / sum[axes](not isnan(e))`"},
+    {"t.test",
+     "`starfold run t_test` is the test; in a program, `import stats` and write `stats.t_test(y, "
+     "group)`"},
+    {"chisq.test",
+     "`starfold run chi_square` is the test; in a program, `import stats` and write "
+     "`stats.chi_square(counts)`"},
+    {"wilcox.test", "`starfold run mann_whitney` is the test"},
+    {"fisher.test", "`starfold run fisher` is the test"},
+    {"ks.test", "`starfold run kolmogorov_smirnov` is the test"},
+    {"prop.test", "`starfold run proportions` is the test"},
+    {"cor.test", "`starfold run correlation` has p values and intervals"},
+    {"model.matrix", "give the run a formula: `--formula 'y ~ a * b'` builds the columns of x"},
+    {"data.frame", "columns of data are inputs: `input age : [*]`"},
     // element by element
     {"ln", "write `log(e)`"},
     {"log10", "write `log(e) / log(10)`"},
@@ -169,6 +207,18 @@ std::string foreign_function_help(std::string_view name) {
   if (const std::string_view module = library_module_with(name); !module.empty())
     return fmt::format("`import {0}` and write `{0}.{1}(...)`", module, name);
   return {};
+}
+
+std::string foreign_member_help(std::string_view module, std::string_view name) {
+  if (const std::string_view help = find(functions, fmt::format("{}.{}", module, name));
+      !help.empty())
+    return std::string(help);
+  constexpr std::string_view packages[] = {"np",  "numpy", "math",   "scipy", "torch", "jnp",
+                                           "jax", "pd",    "pandas", "tf",    "base"};
+  if (std::find(std::begin(packages), std::end(packages), module) == std::end(packages)) return {};
+  const std::string help = foreign_function_help(name);
+  return help.empty() ? "operations are built in and need no module: `starfold ops` lists them"
+                      : help;
 }
 
 std::string_view foreign_value_help(std::string_view name) { return find(values, name); }

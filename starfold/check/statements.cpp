@@ -1,4 +1,4 @@
-// Statements: lets, states, loops, traces, outputs.
+// Statements: lets, states, loops, traces, conditions, outputs.
 #include <fmt/format.h>
 
 #include "starfold/check/checker.h"
@@ -50,6 +50,7 @@ void Checker::statement(const ast::Stmt& stmt) {
     if constexpr (std::is_same_v<Node, ast::Update>) update(node);
     if constexpr (std::is_same_v<Node, ast::Repeat>) repeat(node, stmt.span);
     if constexpr (std::is_same_v<Node, ast::Trace>) trace(node);
+    if constexpr (std::is_same_v<Node, ast::Demand>) demand(node, stmt.span);
     if constexpr (std::is_same_v<Node, ast::Output>) output(node);
     // Imports and functions were read before the first statement.
   };
@@ -341,6 +342,30 @@ void Checker::trace(const ast::Trace& trace) {
   }
   if (value && options_.base) check_base_value(*value, trace.value->span);
   if (value) program_.traces.push_back({std::move(name), *value, current_loop(), trace.name.span});
+}
+
+// Conditions see shared values only: what they tell was folded before.
+void Checker::demand(const ast::Demand& demand, Span span) {
+  const std::optional<ir::NodeId> value = single(*demand.value);
+  if (!value) return;
+  const Type& actual = type(*value);
+  if (actual.federated() || actual.rank() > 1) {
+    report(
+        {actual.federated() ? Code::FederatedScalar : Code::NotAScalar,
+         fmt::format("a condition must be a shared number or vector, not {}", actual.to_string()),
+         {demand.value->span, fmt::format("this is {}", actual.to_string())},
+         {},
+         "what a condition tells is known to everyone",
+         actual.federated()
+             ? fmt::format("count the records for which it fails: sum[*](not ({})) == 0",
+                           text(demand.value->span))
+             : "fold an axis first, for example with all[2]"});
+    return;
+  }
+  if (options_.base) check_base_value(*value, demand.value->span);
+  program_.traces.push_back({"", *value, current_loop(), span,
+                             demand.must ? ir::Trace::Kind::require : ir::Trace::Kind::expect,
+                             demand.sentence});
 }
 
 void Checker::output(const ast::Output& output) {

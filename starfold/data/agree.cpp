@@ -128,6 +128,17 @@ void check_agreement(const std::vector<DataSource>& sources,
   for (const BoundColumn& column : needed) {
     if (!all_agree(sources, column)) names.push_back(column.name);
   }
+  // Numbers for one, text for another: most likely one has a mark in a column of numbers.
+  for (const BoundColumn& column : needed) {
+    const bool all = std::all_of(sources.begin(), sources.end(), [&](const DataSource& source) {
+      return source.has_column(column.name);
+    });
+    const auto noted = [&](const DataSource& source) {
+      return !info_of(source, column.name).note.empty();
+    };
+    if (all && !column.categorical && std::any_of(sources.begin(), sources.end(), noted))
+      check_kind(sources, column);
+  }
   if (!names.empty()) disagree(sources, std::move(names));
 }
 
@@ -140,6 +151,8 @@ void check_kind(const std::vector<DataSource>& sources, const BoundColumn& colum
                                  source.client, name, info.type));
     }
     if (info.kind != ColumnKind::text || column.categorical) continue;
+    if (!info.note.empty())
+      throw RunError(fmt::format("client {}: column {} {}", source.client, name, info.note));
     throw RunError(
         fmt::format("client {}: column {} is text; declare its levels in a study file, for example "
                     "[categorical.{}] with levels = [\"a\", \"b\"]",

@@ -16,18 +16,26 @@ namespace {
 class Planner {
  public:
   Planner(const ir::Program& program, const std::vector<DataSource>& sources,
-          const ColumnBindings& bindings, const Categoricals& categoricals)
-      : program_(program), sources_(sources), bindings_(bindings), categoricals_(categoricals) {}
+          const ColumnBindings& bindings, const Categoricals& categoricals,
+          const FormulaRequest& formula)
+      : program_(program),
+        sources_(sources),
+        bindings_(bindings),
+        categoricals_(categoricals),
+        formula_(formula) {}
 
   ColumnPlan plan() {
     check_binding_names();
     ColumnPlan plan;
+    if (!formula_.text.empty())
+      plan.formula = plan_formula(program_, sources_, formula_, categoricals_, other_inputs());
     for (const ir::Input& input : program_.inputs) {
       if (!input.type.federated()) continue;
+      if (plan.formula && plan.formula->inputs.count(input.name) != 0) continue;
       std::vector<BoundColumn> columns = columns_of(input);
       if (columns.empty()) continue;
       check_width(input, columns);
-      plan.emplace(input.name, std::move(columns));
+      plan.columns.emplace(input.name, std::move(columns));
     }
     check_categoricals(plan);
     return plan;
@@ -48,16 +56,41 @@ class Planner {
   // A level that is declared for a column that no input uses is most likely a slip.
   void check_categoricals(const ColumnPlan& plan) const {
     std::vector<std::string> used;
-    for (const auto& [input, columns] : plan) {
+    for (const auto& [input, columns] : plan.columns) {
       for (const BoundColumn& column : columns) used.push_back(column.name);
+    }
+    if (plan.formula) {
+      for (const std::string& name : plan.formula->columns()) used.push_back(name);
     }
     for (const auto& [name, categorical] : categoricals_) {
       if (std::find(used.begin(), used.end(), name) != used.end()) continue;
+      // Formulas are tried one after the other; their levels stay.
+      const std::string& column = name;
+      const auto has = [&](const DataSource& source) { return source.has_column(column); };
+      if (plan.formula && std::any_of(sources_.begin(), sources_.end(), has)) continue;
       const std::string suggestion = nearest(name, used);
       throw RunError(
           fmt::format("column {} is declared categorical, but no input uses it{}", name,
                       suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
     }
+  }
+
+  OtherInputs other_inputs() const {
+    OtherInputs others;
+    for (const auto& [name, choice] : bindings_) {
+      others.inputs.insert(name);
+      others.columns.insert(choice.columns.begin(), choice.columns.end());
+      if (choice.rest)
+        throw RunError(
+            fmt::format("input {} takes every column that is left, and the formula some of "
+                        "them: name its columns",
+                        name));
+    }
+    // Those that take the column of their name.
+    for (const std::string& name : federated_inputs(program_)) {
+      if (name != "x" && name != "y") others.columns.insert(name);
+    }
+    return others;
   }
 
   std::vector<BoundColumn> columns_of(const ir::Input& input) const {
@@ -70,7 +103,7 @@ class Planner {
     if (input.type.rank() == 1) return bound({input.name});
     throw RunError(
         fmt::format("input {} is {} and needs to know its columns: bind it with --bind {}=a,b,c or "
-                    "--bind '{}=*'",
+                    "--bind '{}=*', or write a --formula",
                     input.name, input.type.to_string(), input.name, input.name));
   }
 
@@ -126,6 +159,7 @@ class Planner {
   const std::vector<DataSource>& sources_;
   const ColumnBindings& bindings_;
   const Categoricals& categoricals_;
+  const FormulaRequest& formula_;
 };
 
 // Columns that some input needs must be there, and numbers unless they are declared categorical.
@@ -133,8 +167,8 @@ void check_columns(const ir::Program& program, const std::vector<DataSource>& so
                    const ColumnPlan& plan) {
   std::vector<BoundColumn> needed;
   for (const ir::Input& input : program.inputs) {
-    const auto found = plan.find(input.name);
-    if (found == plan.end()) continue;
+    const auto found = plan.columns.find(input.name);
+    if (found == plan.columns.end()) continue;
     for (const BoundColumn& column : found->second) {
       const bool known = std::any_of(needed.begin(), needed.end(),
                                      [&](const auto& other) { return other.name == column.name; });
@@ -149,6 +183,12 @@ void check_columns(const ir::Program& program, const std::vector<DataSource>& so
           "client {} has no column {} for input {}{}", first.client, shown(column.name), input.name,
           suggestion.empty() ? fmt::format("; it has {}", first.shown_columns())
                              : fmt::format("; did you mean {}?", suggestion)));
+    }
+  }
+  if (plan.formula) {
+    for (const std::string& name : plan.formula->columns()) {
+      const auto factor = plan.formula->factors.find(name);
+      needed.push_back({name, factor == plan.formula->factors.end() ? nullptr : factor->second});
     }
   }
   check_agreement(sources, needed);
@@ -172,9 +212,21 @@ std::vector<std::string> column_names(const std::vector<BoundColumn>& columns) {
   return names;
 }
 
+std::map<std::string, std::vector<std::string>> input_names(const ColumnPlan& plan) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const auto& [input, columns] : plan.columns) names[input] = column_names(columns);
+  if (!plan.formula) return names;
+  for (const auto& [input, columns] : plan.formula->inputs) {
+    for (const std::size_t column : columns)
+      names[input].push_back(plan.formula->design.columns()[column].name);
+  }
+  return names;
+}
+
 ColumnPlan plan_columns(const ir::Program& program, const std::vector<DataSource>& sources,
-                        const ColumnBindings& bindings, const Categoricals& categoricals) {
-  ColumnPlan plan = Planner(program, sources, bindings, categoricals).plan();
+                        const ColumnBindings& bindings, const Categoricals& categoricals,
+                        const FormulaRequest& formula) {
+  ColumnPlan plan = Planner(program, sources, bindings, categoricals, formula).plan();
   check_columns(program, sources, plan);
   return plan;
 }

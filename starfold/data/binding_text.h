@@ -8,11 +8,16 @@
 
 namespace starfold {
 
-// The columns of all inputs by name, the levels of categorical ones, and what happens to missing values.
+// The columns of all inputs by name, the levels of categorical ones, the formula, and what happens to missing values.
 struct Bindings {
-  ColumnPlan columns;
+  InputColumns columns = {};
   Missing missing = Missing::error;
+  FormulaRequest formula = {};  // with all that it needs to mean the same everywhere
+  Categoricals factors = {};    // columns with levels that the formula uses
 };
+
+// What a plan says to others.
+Bindings bindings_of(const ColumnPlan& plan, Missing missing);
 
 std::string binding_text(const Bindings& bindings);
 

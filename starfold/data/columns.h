@@ -15,6 +15,9 @@ struct ColumnInfo {
   std::string name;
   ColumnKind kind = ColumnKind::unknown;
   std::string type;  // in words: "integer", "true/false", "date", "text"
+  // Of text that was most likely meant as something else: where that shows, and what helps; a sentence without its subject. It holds
+  // no value but a common mark such as ?.
+  std::string note = {};
 };
 
 // A column declared to hold one of a few levels.

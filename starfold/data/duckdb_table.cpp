@@ -87,6 +87,7 @@ class DuckdbTable : public Table {
   std::optional<std::int64_t> known_records() const override { return records_; }
   std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses,
                                   RecordRange range) const override;
+  LevelCounts levels(std::size_t column, std::size_t most) const override;
 
   // How a column of a scan becomes numbers.
   Arrival arrival(const ColumnUse& use, const LevelNumbers* levels) const {
@@ -308,6 +309,34 @@ std::unique_ptr<TableScan> DuckdbTable::scan(const std::vector<ColumnUse>& uses,
   } catch (const DuckdbError& failure) {
     throw error(failure);
   }
+}
+
+LevelCounts DuckdbTable::levels(std::size_t column, std::size_t most) const {
+  const bool number = columns_[column].kind == ColumnKind::number;
+  std::optional<OpenFile> file;
+  if (parquet_) file.emplace(parquet_->open());
+  const std::string name = sql_name(names_[column].name);
+  const std::string sql = fmt::format(
+      "SELECT CAST({0} AS {1}), count(*) FROM {2} WHERE {0} IS NOT NULL GROUP BY 1 LIMIT {3}", name,
+      number ? "DOUBLE" : "VARCHAR", file ? parquet_sql(*file) : source_.from, most + 1);
+  LevelCounts counts;
+  try {
+    const Statement statement =
+        (parquet_ ? source_.database.connect() : source_.database).prepare(sql);
+    const std::unique_ptr<Rows> rows = statement.stream();
+    while (rows->next()) {
+      for (std::size_t i = 0; i < rows->size(); ++i) {
+        const std::string level = number
+                                      ? level_text(rows->column<double>(0)[i])
+                                      : std::string(text_of(rows->column<duckdb_string_t>(0)[i]));
+        counts[level] += rows->column<std::int64_t>(1)[i];
+      }
+    }
+  } catch (const DuckdbError& failure) {
+    throw error(failure);
+  }
+  if (counts.size() > most) throw too_many_levels(most);
+  return counts;
 }
 
 // DuckDB calls the second of two columns y and Y "Y_1".

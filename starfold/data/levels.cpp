@@ -1,5 +1,7 @@
 #include "starfold/data/levels.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "starfold/data/text_values.h"
@@ -28,6 +30,13 @@ double LevelNumbers::of(std::string_view text) const {
 double LevelNumbers::of(double number) const {
   const auto found = numbers_.find(number);
   return found == numbers_.end() ? 0 : found->second;
+}
+
+std::string level_text(double number) { return fmt::format("{}", number); }
+
+RunError too_many_levels(std::size_t most) {
+  return RunError(
+      fmt::format("it has more than {} different values, and is hardly a factor", most));
 }
 
 }  // namespace starfold

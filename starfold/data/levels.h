@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "starfold/base/error.h"
 #include "starfold/data/columns.h"
 
 namespace starfold {
@@ -26,5 +27,11 @@ class LevelNumbers {
   std::unordered_map<std::string_view, double> texts_;
   std::map<double, double> numbers_;
 };
+
+// A number as a level is written: the shortest text that reads back as it.
+std::string level_text(double number);
+
+// RunError: a column with so many different values is no factor.
+RunError too_many_levels(std::size_t most);
 
 }  // namespace starfold

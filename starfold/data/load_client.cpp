@@ -6,6 +6,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/data/bind_columns.h"
+#include "starfold/data/levels.h"
 #include "starfold/data/loaded_table.h"
 #include "starfold/tensor/axis_view.h"
 
@@ -28,27 +29,85 @@ Tensor stack(const ir::Input& input, const std::vector<const std::vector<double>
   return matrix;
 }
 
+std::size_t place_of(const Table& table, const std::string& column) {
+  const auto at = std::find_if(table.columns().begin(), table.columns().end(),
+                               [&](const ColumnInfo& info) { return info.name == column; });
+  return static_cast<std::size_t>(at - table.columns().begin());
+}
+
+// The client's number among the sites of a formula, from 1. It goes by its own name, and that of its table.
+double site_of(const FormulaPlan& formula, const DataSource& source) {
+  const std::vector<Site>& sites = formula.request.sites;
+  for (std::size_t i = 0; i < sites.size() && formula.site; ++i) {
+    const std::string& own = source.node.empty() ? source.client : source.node;
+    if (sites[i].node == own && (source.node.empty() || sites[i].source == source.client))
+      return static_cast<double>(i + 1);
+  }
+  if (formula.site) throw RunError("it is none of the sites that the formula knows");
+  return 0;
+}
+
+// A formula takes the numbers of levels; which of them become columns is its own business.
+std::shared_ptr<const Categorical> as_codes(const FormulaPlan& formula, const std::string& column) {
+  const auto factor = formula.factors.find(column);
+  if (factor == formula.factors.end()) return nullptr;
+  auto codes = std::make_shared<Categorical>(*factor->second);
+  codes->coding = Categorical::Coding::codes;
+  return codes;
+}
+
+// Adds what a formula needs of a table. `total` is how many columns the uses become.
+void add_formula(const DataSource& source, const std::shared_ptr<const FormulaPlan>& formula,
+                 std::size_t total, TableUse& result) {
+  result.design.design = {formula, &formula->design};
+  result.design.site = site_of(*formula, source);
+  for (const std::string& name : formula->design.sources()) {
+    if (formula->site && !source.has_column(name)) {
+      result.design.uses.push_back(DesignUse::client);
+      continue;
+    }
+    result.design.uses.push_back(result.uses.size());
+    result.uses.push_back({place_of(*source.table, name), as_codes(*formula, name)});
+    ++total;
+  }
+  for (const auto& [input, columns] : formula->inputs) {
+    for (const std::size_t column : columns) result.inputs[input].push_back(total + column);
+  }
+}
+
 // What a plan needs of a table.
-TableUse use_of(const Table& table, const ColumnPlan& plan) {
+TableUse use_of(const DataSource& source, const ColumnPlan& plan) {
+  const Table& table = *source.table;
   TableUse result;
   std::map<std::string, std::size_t> first_of;  // by column: the first that it becomes
   std::size_t total = 0;
-  for (const auto& [input, columns] : plan) {
+  for (const auto& [input, columns] : plan.columns) {
     for (const BoundColumn& column : columns) {
       const std::size_t width = column.categorical ? column.categorical->width() : 1;
       const auto [found, fresh] = first_of.emplace(column.name, total);
       if (fresh) {
-        const auto at =
-            std::find_if(table.columns().begin(), table.columns().end(),
-                         [&](const ColumnInfo& info) { return info.name == column.name; });
-        result.uses.push_back(
-            {static_cast<std::size_t>(at - table.columns().begin()), column.categorical});
+        result.uses.push_back({place_of(table, column.name), column.categorical});
         total += width;
       }
       for (std::size_t i = 0; i < width; ++i) result.inputs[input].push_back(found->second + i);
     }
   }
+  if (plan.formula) add_formula(source, plan.formula, total, result);
   return result;
+}
+
+// Missing values by column, and where the formula has none.
+std::map<std::string, std::int64_t> missing_by_column(const Flaws& flaws, const Table& table,
+                                                      const TableUse& use) {
+  std::map<std::string, std::int64_t> counts;
+  for (std::size_t u = 0; u < flaws.missing.size(); ++u) {
+    if (flaws.missing[u] > 0) counts[table.columns()[use.uses[u].column].name] = flaws.missing[u];
+  }
+  for (std::size_t v = 0; v < flaws.design.undefined.size(); ++v) {
+    if (flaws.design.undefined[v] > 0)
+      counts[use.design.design->variables()[v]] = flaws.design.undefined[v];
+  }
+  return counts;
 }
 
 Tensor stack_arrays(const ir::Input& input, const DataSource& source,
@@ -73,14 +132,73 @@ Tensor stack_arrays(const ir::Input& input, const DataSource& source,
   return stack(input, parts);
 }
 
-Client load_arrays(const ir::Program& program, const DataSource& source, const ColumnPlan& plan) {
+const std::vector<double>& column_array(const DataSource& source, const std::string& name,
+                                        std::size_t records) {
+  const Tensor& array = source.arrays.at(name);
+  if (array.data.size() != records)
+    throw RunError(
+        fmt::format("columns of the formula have {} and {} records", records, array.data.size()));
+  return array.data;
+}
+
+// What a formula makes of arrays with one axis.
+std::vector<std::vector<double>> design_of_arrays(const DataSource& source,
+                                                  const FormulaPlan& formula, Missing missing) {
+  const std::vector<std::string> columns = formula.columns();
+  const std::size_t records = columns.empty() ? 0 : source.arrays.at(columns.front()).data.size();
+  std::vector<std::vector<double>> values;  // of sources that are not the arrays themselves
+  values.reserve(formula.design.sources().size());
+  std::vector<const double*> sources;
+  for (const std::string& name : formula.design.sources()) {
+    if (formula.site && !source.has_column(name)) {
+      values.emplace_back(records, site_of(formula, source));
+      sources.push_back(values.back().data());
+      continue;
+    }
+    const std::vector<double>& array = column_array(source, name, records);
+    sources.push_back(array.data());
+    const auto factor = formula.factors.find(name);
+    if (factor == formula.factors.end()) continue;
+    const LevelNumbers levels(*factor->second, true);
+    values.emplace_back(array);
+    for (double& value : values.back()) {
+      if (value != value) continue;
+      value = levels.by_number() ? levels.of(value) : 0;
+      if (value == 0)
+        throw RunError(fmt::format("column {} has values that are no declared level", name));
+    }
+    sources.back() = values.back().data();
+  }
+  std::vector<std::vector<double>> result(formula.design.columns().size(),
+                                          std::vector<double>(records));
+  std::vector<double*> to;
+  for (std::vector<double>& column : result) to.push_back(column.data());
+  Flaws flaws(0, formula.design.variables().size());
+  formula.design.compute(sources, records, nullptr, to, flaws.design, nullptr);
+  for (std::size_t v = 0; v < flaws.design.infinite.size() && missing != Missing::nan; ++v) {
+    if (flaws.design.infinite[v] > 0)
+      throw RunError(fmt::format("{} of the formula is infinite for {} record(s)",
+                                 formula.design.variables()[v], flaws.design.infinite[v]));
+  }
+  return result;
+}
+
+Client load_arrays(const ir::Program& program, const DataSource& source, const ColumnPlan& plan,
+                   Missing missing) {
   Client client;
   client.name = source.client;
+  std::vector<std::vector<double>> design;
+  if (plan.formula) design = design_of_arrays(source, *plan.formula, missing);
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated()) continue;
-    const auto columns = plan.find(input.name);
+    const auto columns = plan.columns.find(input.name);
     const auto array = source.arrays.find(input.name);
-    if (columns != plan.end()) {
+    if (plan.formula && plan.formula->inputs.count(input.name) != 0) {
+      std::vector<const std::vector<double>*> parts;
+      for (const std::size_t column : plan.formula->inputs.at(input.name))
+        parts.push_back(&design[column]);
+      client.arrays.emplace(input.name, stack(input, parts));
+    } else if (columns != plan.columns.end()) {
       client.arrays.emplace(input.name, stack_arrays(input, source, columns->second));
     } else if (array != source.arrays.end()) {
       client.arrays.emplace(input.name, array->second);
@@ -125,17 +243,18 @@ LoadedClient load_client(const ir::Program& program, const DataSource& source,
   try {
     LoadedClient loaded;
     if (!source.table) {
-      loaded.client = load_arrays(program, source, plan);
+      loaded.client = load_arrays(program, source, plan, options.missing);
       if (options.missing == Missing::drop) loaded.dropped = drop_nan(program, loaded.client);
       return loaded;
     }
     loaded.client.name = source.client;
     if (plan.empty()) return loaded;
-    LoadedRecords records = load_table({source.client, source.table, use_of(*source.table, plan),
-                                        options.missing, options.threads},
-                                       room);
+    const TableUse use = use_of(source, plan);
+    LoadedRecords records =
+        load_table({source.client, source.table, use, options.missing, options.threads}, room);
     loaded.client.table = std::move(records.table);
     loaded.dropped = records.dropped;
+    loaded.missing = missing_by_column(records.flaws, *source.table, use);
     return loaded;
   } catch (const RunError& error) {
     throw RunError(fmt::format("client {}: {}", source.client, error.what()));

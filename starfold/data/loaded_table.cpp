@@ -176,8 +176,9 @@ class LoadedTable : public RecordTable {
   void check(const Flaws& found) const {
     if (!has_flaws(found, load_.missing)) return;
     if (can_split()) read_in_parts();
-    check_flaws(found, *load_.table, load_.use.uses, load_.missing);
+    check_flaws(found, *load_.table, load_.use.uses, load_.use.design, load_.missing);
   }
+  const Flaws& flaws() const { return flaws_; }
 
  private:
   // Where dropping moves no record, any part can be read by itself.
@@ -195,7 +196,8 @@ class LoadedTable : public RecordTable {
   }
 
   TableCursor cursor(RecordRange range, std::size_t block, std::size_t stride) const {
-    return {RecordReader(load_.table, load_.use.uses, load_.missing, range), order_, block, stride};
+    return {RecordReader(load_.table, load_.use.uses, load_.missing, range, load_.use.design),
+            order_, block, stride};
   }
 
   // From the beginning to the end; gives up keeping it when there is no more room.
@@ -215,8 +217,9 @@ class LoadedTable : public RecordTable {
       if (!keep_) digest_.add(passing.data(), block_records, count);
       records_ += static_cast<std::int64_t>(count);
     }
-    check_flaws(blocks.flaws(), *load_.table, load_.use.uses, load_.missing);
-    dropped_ = blocks.flaws().dropped;
+    flaws_ = blocks.flaws();
+    check_flaws(flaws_, *load_.table, load_.use.uses, load_.use.design, load_.missing);
+    dropped_ = flaws_.dropped;
   }
 
   // Reads and keeps it when there is room. What is read in every round anyway is not read here: who
@@ -226,7 +229,7 @@ class LoadedTable : public RecordTable {
     keep_ = static_cast<std::int64_t>(blocks() * store_.block_bytes()) <= room;
     if (!keep_) return;
     for (std::size_t b = 0; b < blocks(); ++b) store_.add();
-    read_in_parts();
+    flaws_ = read_in_parts();
   }
 
   std::size_t blocks() const {
@@ -234,18 +237,19 @@ class LoadedTable : public RecordTable {
   }
 
   // All parts at once, to its end, so that a message can count all flaws.
-  void read_in_parts() const {
+  Flaws read_in_parts() const {
     const std::size_t blocks = this->blocks();
     const std::size_t parts = std::clamp<std::size_t>(
         blocks / 64, 1, static_cast<std::size_t>(std::max(load_.threads, 1)));
-    Flaws flaws(load_.use.uses.size());
+    Flaws flaws(load_.use.uses.size(), load_.use.design.variables());
     std::mutex mutex;
     in_parallel(parts, parts, [&](std::size_t part) {
       const Flaws found = read_blocks(part * blocks / parts, (part + 1) * blocks / parts);
       const std::lock_guard lock(mutex);
       flaws.add(found);
     });
-    check_flaws(flaws, *load_.table, load_.use.uses, load_.missing);
+    check_flaws(flaws, *load_.table, load_.use.uses, load_.use.design, load_.missing);
+    return flaws;
   }
 
   Flaws read_blocks(std::size_t first, std::size_t last) const {
@@ -268,6 +272,7 @@ class LoadedTable : public RecordTable {
   Digest digest_;
   bool keep_ = true;
   std::int64_t dropped_ = 0;
+  Flaws flaws_;
 };
 
 // Says who it was when reading fails in the middle of a run, finds flaws, and sees when the table is not
@@ -329,7 +334,8 @@ std::unique_ptr<RecordCursor> LoadedTable::read(std::int64_t first, std::size_t 
 LoadedRecords load_table(const TableLoad& load, std::int64_t& room) {
   auto table = std::make_shared<const LoadedTable>(load, room);
   const std::int64_t dropped = table->dropped();
-  return {std::move(table), dropped};
+  Flaws flaws = table->flaws();
+  return {std::move(table), dropped, std::move(flaws)};
 }
 
 }  // namespace starfold

@@ -12,9 +12,10 @@
 
 namespace starfold {
 
-// The table's columns that are used, each once, and which of what they become each input takes.
+// The table's columns that are used, each once, what a formula makes of them, and which of it each input takes.
 struct TableUse {
   std::vector<ColumnUse> uses;
+  DesignUse design;
   std::map<std::string, std::vector<std::size_t>> inputs;
 };
 
@@ -29,6 +30,7 @@ struct TableLoad {
 struct LoadedRecords {
   std::shared_ptr<const RecordTable> table;
   std::int64_t dropped = 0;  // records left out because a value is missing
+  Flaws flaws;               // what was found while it was read, where it was read
 };
 
 // A table ready for rounds: kept when it takes no more than `room` bytes, which are taken from `room`. Flaws

@@ -27,12 +27,13 @@ std::string count_words(std::int64_t count, const char* one, const char* many) {
 }  // namespace
 
 RecordReader::RecordReader(std::shared_ptr<const Table> table, std::vector<ColumnUse> uses,
-                           Missing missing, RecordRange range)
+                           Missing missing, RecordRange range, DesignUse design)
     : table_(std::move(table)),
       uses_(std::move(uses)),
       missing_(missing),
+      design_(std::move(design)),
       scan_(table_->scan(uses_, range)),
-      flaws_(uses_.size()) {}
+      flaws_(uses_.size(), design_.variables()) {}
 
 bool RecordReader::next() {
   while (scan_->next()) {
@@ -46,11 +47,13 @@ bool RecordReader::next() {
 void RecordReader::clean() {
   const std::size_t count = scan_->records();
   columns_.clear();
+  values_.clear();
   dropped_.clear();
   used_buffers_ = 0;
   for (std::size_t u = 0; u < uses_.size(); ++u) {
     const double* values = filled(u, count);
-    const std::int64_t found = missing_ == Missing::nan ? 0 : count_nan(values, count);
+    values_.push_back(values);
+    const std::int64_t found = count_nan(values, count);
     flaws_.missing[u] += found;
     if (found > 0 && missing_ == Missing::drop) {
       dropped_.resize(count, 0);
@@ -61,6 +64,7 @@ void RecordReader::clean() {
     if (uses_[u].categorical) flaws_.unseen[u] += std::count(values, values + count, 0.0);
     add_columns(uses_[u], values, count);
   }
+  if (design_.design) add_design(count);
   records_ = count;
   if (!dropped_.empty()) drop_marked(count);
   flaws_.dropped += static_cast<std::int64_t>(count - records_);
@@ -93,6 +97,31 @@ void RecordReader::add_columns(const ColumnUse& use, const double* values, std::
   }
 }
 
+// What the formula makes of these records. Where it has no value, the record lacks one as well.
+void RecordReader::add_design(std::size_t count) {
+  const formula::Design& design = *design_.design;
+  std::vector<const double*> sources;
+  for (const std::size_t use : design_.uses) {
+    if (use != DesignUse::client) {
+      sources.push_back(values_[use]);
+      continue;
+    }
+    std::vector<double>& site = buffer(count);
+    std::fill_n(site.begin(), count, design_.site);
+    sources.push_back(site.data());
+  }
+  std::vector<double*> to;
+  for (std::size_t c = 0; c < design.columns().size(); ++c) to.push_back(buffer(count).data());
+  std::vector<char> undefined(missing_ == Missing::drop ? count : 0, 0);
+  design.compute(sources, count, dropped_.empty() ? nullptr : dropped_.data(), to, flaws_.design,
+                 undefined.empty() ? nullptr : undefined.data());
+  if (std::find(undefined.begin(), undefined.end(), 1) != undefined.end()) {
+    dropped_.resize(count, 0);
+    for (std::size_t i = 0; i < count; ++i) dropped_[i] |= undefined[i];
+  }
+  columns_.insert(columns_.end(), to.begin(), to.end());
+}
+
 void RecordReader::drop_marked(std::size_t count) {
   for (const double*& column : columns_) {
     std::vector<double>& kept = buffer(count);
@@ -117,17 +146,23 @@ void Flaws::add(const Flaws& other) {
     missing[u] += other.missing[u];
     unseen[u] += other.unseen[u];
   }
+  for (std::size_t v = 0; v < design.undefined.size(); ++v) {
+    design.undefined[v] += other.design.undefined[v];
+    design.infinite[v] += other.design.infinite[v];
+  }
 }
 
 bool has_flaws(const Flaws& flaws, Missing missing) {
-  const auto found = [](std::int64_t count) { return count > 0; };
-  return std::any_of(flaws.unseen.begin(), flaws.unseen.end(), found) ||
-         (missing == Missing::error &&
-          std::any_of(flaws.missing.begin(), flaws.missing.end(), found));
+  const auto any = [](const std::vector<std::int64_t>& counts) {
+    return std::any_of(counts.begin(), counts.end(), [](std::int64_t count) { return count > 0; });
+  };
+  return any(flaws.unseen) || (missing != Missing::nan && any(flaws.design.infinite)) ||
+         (missing == Missing::error && (any(flaws.missing) || any(flaws.design.undefined)));
 }
 
 void check_flaws(const Flaws& flaws, const Table& table, const std::vector<ColumnUse>& uses,
-                 Missing missing) {
+                 const DesignUse& design, Missing missing) {
+  if (!has_flaws(flaws, missing)) return;
   std::string holes;
   std::string strangers;
   for (std::size_t u = 0; u < uses.size(); ++u) {
@@ -143,6 +178,16 @@ void check_flaws(const Flaws& flaws, const Table& table, const std::vector<Colum
     }
   }
   if (!strangers.empty()) throw RunError(strangers);
+  for (std::size_t v = 0; v < flaws.design.infinite.size(); ++v) {
+    if (flaws.design.infinite[v] > 0)
+      throw RunError(fmt::format("{} of the formula is infinite for {}; --missing nan keeps them",
+                                 shown(design.design->variables()[v]),
+                                 count_words(flaws.design.infinite[v], "record", "records")));
+    if (missing == Missing::error && flaws.design.undefined[v] > 0)
+      holes += fmt::format("{}{} of the formula has no value for {}", holes.empty() ? "" : ", ",
+                           shown(design.design->variables()[v]),
+                           count_words(flaws.design.undefined[v], "record", "records"));
+  }
   if (!holes.empty())
     throw RunError(holes + "; to go on without them, use --missing drop or --missing nan");
 }

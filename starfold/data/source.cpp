@@ -78,7 +78,7 @@ DataSource read(const ir::Program& program, const TableLocation& location, Table
   if (extension == ".npy") return read_single(program, path, tables.room());
   throw RunError(
       fmt::format("{}: files of this kind cannot be read; use .csv, .tsv, .parquet, .jsonl, .json, "
-                  ".duckdb, .sqlite, "
+                  ".xlsx, .duckdb, .sqlite, "
                   ".npz, .npy or a folder of .npy files",
                   printable(path)));
 }

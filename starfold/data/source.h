@@ -16,6 +16,8 @@ namespace starfold {
 // of columns.
 struct DataSource {
   std::string client;
+  std::string node =
+      {};  // where it is a source of one: the node's name; the source is then the client
   std::shared_ptr<const Table> table;
   std::map<std::string, Tensor> arrays;
   std::vector<std::string> order;

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class FileKind { none, csv, packed_csv, tsv, parquet, json, duckdb, sqlite, database };
+enum class FileKind { none, csv, packed_csv, tsv, parquet, json, excel, duckdb, sqlite, database };
 
 // What a file is by its name; `database` may be DuckDB's or SQLite's.
 FileKind kind_of(const std::string& path) {
@@ -33,7 +33,7 @@ FileKind kind_of(const std::string& path) {
       {".json", FileKind::json},     {".jsonl", FileKind::json},
       {".ndjson", FileKind::json},   {".duckdb", FileKind::duckdb},
       {".sqlite", FileKind::sqlite}, {".sqlite3", FileKind::sqlite},
-      {".db", FileKind::database},
+      {".db", FileKind::database},   {".xlsx", FileKind::excel},
   };
   for (const auto& [ending, kind] : endings) {
     if (name.size() > ending.size() && name.ends_with(ending)) return kind;
@@ -66,19 +66,30 @@ bool is_sqlite(const DataFile& file) {
   return file.open().read_at(0, begin.data(), begin.size()) == begin.size() && begin == magic;
 }
 
-// DuckDB's extension for SQLite lies beside the library, or was installed by the user.
-void load_sqlite(const Database& database) {
+// DuckDB's extensions lie beside the library, or were installed by the user.
+void load_extension(const Database& database, const char* file, const char* name,
+                    const char* what) {
   const std::string beside =
-      (fs::path(duckdb_folder()) / "sqlite_scanner.duckdb_extension").string();
+      (fs::path(duckdb_folder()) / fmt::format("{}.duckdb_extension", file)).string();
   std::error_code ignored;
   try {
-    database.execute(fs::exists(beside, ignored) ? "LOAD " + sql_text(beside) : "LOAD sqlite");
+    database.execute("LOAD " + (fs::exists(beside, ignored) ? sql_text(beside) : name));
   } catch (const DuckdbError&) {
-    throw RunError(
-        "SQLite files need DuckDB's extension for them, which does not come with the DuckDB found "
-        "here; "
-        "export the table to CSV or Parquet");
+    throw RunError(fmt::format(
+        "{} files need DuckDB's extension for them, which does not come with the DuckDB "
+        "found here; export the table to CSV or Parquet",
+        what));
   }
+}
+void load_sqlite(const Database& database) {
+  load_extension(database, "sqlite_scanner", "sqlite", "SQLite");
+}
+void load_excel(const Database& database) { load_extension(database, "excel", "excel", "Excel"); }
+
+// A sheet with a line of names above its records.
+std::string excel_sql(const OpenFile& file, const Dialect& dialect) {
+  return fmt::format("read_xlsx({}, header = true{})", sql_text(file.exact_path()),
+                     dialect.sheet.empty() ? "" : ", sheet = " + sql_text(dialect.sheet));
 }
 
 std::vector<std::string> table_names(const Database& database, const std::string& catalog) {
@@ -112,12 +123,14 @@ std::string choose_table(const std::string& path, const std::string& wanted,
       fmt::format("{} holds no table {}; it has {}", path, shown(wanted), shown_list(names)));
 }
 
-TextSource open_text(const DataFile& file, FileKind kind, const TableLimits& limits) {
-  TextFile text = text_file(file, kind == FileKind::packed_csv ? Packing::gzip : Packing::none);
+TextSource open_text(const DataFile& file, FileKind kind, const Dialect& dialect,
+                     const TableLimits& limits) {
+  TextFile text = text_file(file, kind == FileKind::packed_csv ? Packing::gzip : Packing::none,
+                            dialect.encoding);
   if (limits.reader > 0)
     text.longest_record = std::min(text.longest_record, static_cast<std::size_t>(limits.reader));
-  return kind == FileKind::json ? open_json(text)
-                                : open_csv(text, kind == FileKind::tsv ? '\t' : ',');
+  return kind == FileKind::json ? open_json(text, dialect)
+                                : open_csv(text, kind == FileKind::tsv ? '\t' : ',', dialect);
 }
 
 // A path without links, which DuckDB takes for what it is: a database has files beside it that belong to it.
@@ -140,8 +153,9 @@ void check_names(const Statement& statement) {
 // A DuckDB of its own: one that sees a database file, or in which a query runs.
 class OwnDatabase {
  public:
-  OwnDatabase(const std::optional<DataFile>& file, FileKind kind, const TableLimits& limits)
-      : file_(file), kind_(kind), limits_(limits), database_(open()) {
+  OwnDatabase(const std::optional<DataFile>& file, FileKind kind, const Dialect& dialect,
+              const TableLimits& limits)
+      : file_(file), kind_(kind), dialect_(dialect), limits_(limits), database_(open()) {
     if (!file_ || (kind_ != FileKind::duckdb && kind_ != FileKind::sqlite)) return;
     held_.push_back(std::make_shared<const OpenFile>(file_->open()));
     if (kind_ != FileKind::sqlite) return;
@@ -157,6 +171,22 @@ class OwnDatabase {
     const std::string catalog = kind_ == FileKind::sqlite ? "source" : "";
     const std::string name = choose_table(path, wanted, table_names(database_, catalog));
     return duckdb_table({database_, sql_name(name), held_, path});
+  }
+
+  // A sheet of an Excel file.
+  std::shared_ptr<const Table> sheet() {
+    load_excel(database_);
+    held_.push_back(std::make_shared<const OpenFile>(file_->open()));
+    database_.enclose({held_.back()->exact_path()});
+    const std::string path = printable(file_->path());
+    try {
+      return duckdb_table({database_, excel_sql(*held_.back(), dialect_), held_, path});
+    } catch (const RunError&) {
+      throw RunError(dialect_.sheet.empty()
+                         ? fmt::format("{} cannot be read as an Excel file", path)
+                         : fmt::format("{} has no sheet {}, or cannot be read as an Excel file",
+                                       path, shown(dialect_.sheet)));
+    }
   }
 
   // A query sees the tables of a database file, or any other file as `data`.
@@ -233,8 +263,14 @@ class OwnDatabase {
     for (const auto& [name, entry] : files) {
       const auto& [file, kind] = entry;
       std::string sql;
-      if (is_text(kind)) {
-        sql = text_view(open_text(file, kind, limits_), views.size(), printable(file.path()));
+      if (kind == FileKind::excel) {
+        load_excel(database_);
+        held_.push_back(std::make_shared<const OpenFile>(file.open()));
+        allowed.push_back(held_.back()->exact_path());
+        sql = "SELECT * FROM " + excel_sql(*held_.back(), dialect_);
+      } else if (is_text(kind)) {
+        sql = text_view(open_text(file, kind, dialect_, limits_), views.size(),
+                        printable(file.path()));
       } else {
         parquet.push_back(std::make_shared<const OpenFile>(file.open()));
         held_.push_back(parquet.back());
@@ -269,6 +305,7 @@ class OwnDatabase {
 
   const std::optional<DataFile>& file_;
   FileKind kind_;
+  const Dialect& dialect_;
   TableLimits limits_;
   Database database_;
   std::vector<std::shared_ptr<const OpenFile>> held_;
@@ -301,6 +338,9 @@ class RenamedTable : public Table {
   const std::vector<ColumnInfo>& columns() const override { return columns_; }
   bool names_are_safe() const override { return table_->names_are_safe(); }
   std::optional<std::int64_t> known_records() const override { return table_->known_records(); }
+  LevelCounts levels(std::size_t column, std::size_t most) const override {
+    return table_->levels(column, most);
+  }
   std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses,
                                   RecordRange range) const override {
     return table_->scan(uses, range);
@@ -344,13 +384,16 @@ std::shared_ptr<const Table> Tables::open(const TableLocation& location) {
   std::shared_ptr<const Table> opened;
   try {
     if (!location.query.empty()) {
-      opened = OwnDatabase(file, kind, limits_).query(location.query, location.folder);
+      opened =
+          OwnDatabase(file, kind, location.dialect, limits_).query(location.query, location.folder);
     } else if (is_text(kind)) {
-      opened = text_table(open_text(*file, kind, limits_));
+      opened = text_table(open_text(*file, kind, location.dialect, limits_));
     } else if (kind == FileKind::parquet) {
       opened = parquet_table(shared().database, *file);
+    } else if (kind == FileKind::excel) {
+      opened = OwnDatabase(file, kind, location.dialect, limits_).sheet();
     } else {
-      opened = OwnDatabase(file, kind, limits_).table(table);
+      opened = OwnDatabase(file, kind, location.dialect, limits_).table(table);
     }
   } catch (const DuckdbError& failure) {
     throw location.query.empty() ? file_error(failure.what(), printable(path))

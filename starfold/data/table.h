@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "starfold/data/columns.h"
+#include "starfold/data/dialect.h"
 
 namespace starfold {
 
@@ -20,6 +21,7 @@ struct TableLocation {
   std::string query;   // or one SELECT; a file given with it is called `data` there
   std::string folder;  // where relative paths in the query are looked for; empty: where we run
   std::map<std::string, std::string> columns;  // names that programs use, for names in the table
+  Dialect dialect = {};                        // of files of text
 };
 
 // What reading may take, in bytes.
@@ -42,6 +44,8 @@ class TableScan {
   virtual const std::uint64_t* valid(std::size_t index) const = 0;
 };
 
+using LevelCounts = std::map<std::string, std::int64_t>;
+
 // Records first, first + 1, ..., last - 1.
 struct RecordRange {
   std::int64_t first = 0;
@@ -60,6 +64,8 @@ class Table {
   virtual std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses,
                                           RecordRange range = {}) const = 0;
   virtual std::optional<std::int64_t> known_records() const { return std::nullopt; }
+  // What a column holds, as levels are written, and how often; RunError when there are more than `most` of them.
+  virtual LevelCounts levels(std::size_t column, std::size_t most) const = 0;
 };
 
 // The version of the DuckDB that reads tables; empty when none was opened.

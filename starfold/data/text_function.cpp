@@ -70,7 +70,7 @@ void set_value(const Reading& reading, std::size_t column, duckdb_vector vector,
   const Field& field = reading.records->fields()[column];
   const TextType type = reading.source->types[column];
   // Text is what is written; an empty field is the same as a missing one in every program that writes CSV.
-  if (field_missing(field)) {
+  if (field_missing(field, reading.source->dialect)) {
     set_missing(vector, row);
     return;
   }

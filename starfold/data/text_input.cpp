@@ -80,6 +80,33 @@ class GzipInput : public ByteInput {
   bool inside_ = true;  // a member; an empty file has none and is cut short
 };
 
+// Bytes of another encoding, one for each character, as UTF-8.
+class RecodedInput : public ByteInput {
+ public:
+  RecodedInput(std::unique_ptr<ByteInput> bytes, Dialect::Encoding encoding)
+      : bytes_(std::move(bytes)), encoding_(encoding), buffer_(piece) {}
+
+  std::size_t read(char* to, std::size_t size) override {
+    if (at_ == text_.size()) {
+      const std::size_t count = bytes_->read(buffer_.data(), buffer_.size());
+      text_.clear();
+      at_ = 0;
+      append_utf8(encoding_, {buffer_.data(), count}, text_);
+    }
+    const std::size_t count = std::min(size, text_.size() - at_);
+    std::memcpy(to, text_.data() + at_, count);
+    at_ += count;
+    return count;
+  }
+
+ private:
+  std::unique_ptr<ByteInput> bytes_;
+  Dialect::Encoding encoding_;
+  std::vector<char> buffer_;
+  std::string text_;
+  std::size_t at_ = 0;
+};
+
 // The first byte that is neither 7-bit nor a zero, eight at a time.
 std::size_t skip_ascii(const char* text, std::size_t from, std::size_t to) {
   constexpr std::uint64_t high = 0x8080808080808080U;
@@ -95,12 +122,18 @@ std::size_t skip_ascii(const char* text, std::size_t from, std::size_t to) {
 
 }  // namespace
 
-TextFile text_file(const DataFile& file, Packing packing) {
+TextFile text_file(const DataFile& file, Packing packing, Dialect::Encoding encoding) {
   TextFile text;
   text.path = printable(file.path());
-  text.open = [file, packing]() -> std::unique_ptr<ByteInput> {
-    if (packing == Packing::gzip) return std::make_unique<GzipInput>(file);
-    return std::make_unique<PlainInput>(file);
+  text.open = [file, packing, encoding]() -> std::unique_ptr<ByteInput> {
+    std::unique_ptr<ByteInput> bytes;
+    if (packing == Packing::gzip) {
+      bytes = std::make_unique<GzipInput>(file);
+    } else {
+      bytes = std::make_unique<PlainInput>(file);
+    }
+    if (encoding == Dialect::Encoding::utf8) return bytes;
+    return std::make_unique<RecodedInput>(std::move(bytes), encoding);
   };
   return text;
 }
@@ -159,7 +192,9 @@ void TextInput::check_text() {
     if (!c) {
       constexpr std::size_t longest_character = 4;
       if (!ended_ && text[valid_] != '\0' && filled_ - valid_ < longest_character) return;
-      fail("is not UTF-8 text");
+      fail(
+          "is not UTF-8 text; where it is Latin-1 or windows-1252, say --encoding latin1 or "
+          "--encoding windows-1252 (in a study: encoding = \"latin1\")");
     }
     valid_ += c->length;
   }

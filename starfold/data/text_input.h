@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "starfold/data/dialect.h"
 #include "starfold/data/file.h"
 
 namespace starfold {
@@ -26,7 +27,8 @@ struct TextFile {
   std::function<std::unique_ptr<ByteInput>()> open;
   std::size_t longest_record = std::size_t{1} << 27U;
 };
-TextFile text_file(const DataFile& file, Packing packing);
+TextFile text_file(const DataFile& file, Packing packing,
+                   Dialect::Encoding encoding = Dialect::Encoding::utf8);
 
 // The part of a text from the current record on. Who reads it moves `at`.
 class TextInput {

@@ -27,6 +27,8 @@ class TextRecords {
   virtual bool next() = 0;
   // Its values by column; they last until the next call of next().
   std::span<const Field> fields() const { return fields_; }
+  // Where it begins in the file.
+  std::int64_t line() const { return line_; }
   // RunError about this record: "FILE, line 7" and what.
   [[noreturn]] void fail(std::string_view what) const { input_.fail(line_, what); }
 

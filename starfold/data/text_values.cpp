@@ -182,6 +182,11 @@ std::int64_t days_from_civil(std::int64_t year, std::int64_t month, std::int64_t
 
 bool is_leap(int year) { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0); }
 
+int last_day(int year, int month) {
+  constexpr int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return lengths[month - 1] + (month == 2 && is_leap(year) ? 1 : 0);
+}
+
 // Reads one part of a moment after the other.
 class MomentReader {
  public:
@@ -200,6 +205,11 @@ class MomentReader {
     for (std::size_t i = 0; i < digits; ++i) value = value * 10 + (text_[i] - '0');
     text_.remove_prefix(digits);
     return value >= least && value <= most;
+  }
+  // One to `digits` digits, between `least` and `most`.
+  bool short_number(std::size_t digits, int least, int most, int& value) {
+    const std::size_t count = std::min(digits, digits_at(text_, 0));
+    return count > 0 && number(count, least, most, value);
   }
   // Up to nine digits after the point, cut to microseconds.
   bool fraction(int& microseconds) {
@@ -223,9 +233,7 @@ bool read_day(MomentReader& reader, Moment& moment) {
   if (!reader.number(4, 0, 9999, year) || !reader.take('-') || !reader.number(2, 1, 12, month) ||
       !reader.take('-'))
     return false;
-  constexpr int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  const int last = lengths[month - 1] + (month == 2 && is_leap(year) ? 1 : 0);
-  if (!reader.number(2, 1, last, day)) return false;
+  if (!reader.number(2, 1, last_day(year, month), day)) return false;
   moment.microseconds = days_from_civil(year, month, day) * 86400000000;
   return true;
 }
@@ -339,6 +347,44 @@ bool parse_moment(std::string_view text, Moment& moment) {
   if (!reader.take(' ') && !reader.take('T') && !reader.take('t')) return false;
   if (!read_time(reader, moment)) return false;
   return reader.done() || read_offset(reader, moment);
+}
+
+bool parse_moment(std::string_view text, std::string_view form, Moment& moment) {
+  MomentReader reader(text);
+  moment = {};
+  int year = 1970;
+  int month = 1;
+  int day = 1;
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    if (form[i] != '%') {
+      if (!reader.take(form[i])) return false;
+      continue;
+    }
+    const char part = i + 1 < form.size() ? form[++i] : ' ';
+    moment.has_time = moment.has_time || part == 'H' || part == 'M' || part == 'S';
+    const bool read = part == 'Y'   ? reader.number(4, 0, 9999, year)
+                      : part == 'm' ? reader.short_number(2, 1, 12, month)
+                      : part == 'd' ? reader.short_number(2, 1, 31, day)
+                      : part == 'H' ? reader.short_number(2, 0, 23, hour)
+                      : part == 'M' ? reader.short_number(2, 0, 59, minute)
+                      : part == 'S' ? reader.short_number(2, 0, 59, second)
+                                    : false;
+    if (!read) return false;
+  }
+  if (!reader.done() || day > last_day(year, month)) return false;
+  moment.microseconds = days_from_civil(year, month, day) * 86400000000 +
+                        (hour * 3600LL + minute * 60LL + second) * 1000000;
+  return true;
+}
+
+NumberFault parse_comma_number(std::string_view text, double& value) {
+  if (text.find('.') != std::string_view::npos) return NumberFault::other;
+  std::string written(text);
+  if (const std::size_t comma = written.find(','); comma != std::string::npos) written[comma] = '.';
+  return parse_number(written, value);
 }
 
 int parse_truth(std::string_view text) {

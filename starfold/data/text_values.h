@@ -29,6 +29,11 @@ struct Moment {
   double days() const { return static_cast<double>(microseconds) / 86400000000.0; }
 };
 bool parse_moment(std::string_view text, Moment& moment);
+// The same by a form such as %d.%m.%Y, in which numbers may lack leading zeros.
+bool parse_moment(std::string_view text, std::string_view form, Moment& moment);
+
+// A number with a comma where others have a point: 1,5. One with a point is none.
+NumberFault parse_comma_number(std::string_view text, double& value);
 
 // true and false, in letters of any size; -1 for everything else.
 int parse_truth(std::string_view text);

@@ -40,6 +40,7 @@ struct ClientReport {
   std::uint64_t bytes_received = 0;
   std::int64_t numbers_sent = 0;  // about its records: the entries of its states in all rounds
   std::int64_t dropped = 0;       // records left out for a missing value; known to who loads them
+  std::map<std::string, std::int64_t> missing = {};  // by column that lacks values: how many
 };
 
 // Where the time of a run went, in seconds.
@@ -64,7 +65,10 @@ struct RunReport {
   std::map<std::string, std::vector<std::string>>
       columns;  // names by input, where the caller knows them
   // What a study says of it, where there is one: for the report.
+  std::string title;                              // what it calls itself
+  std::string study;                              // the name of its file
   std::string missing;                            // "error", "drop", "nan"
+  std::string formula;                            // what made the columns; empty: they were named
   std::map<std::string, std::string> references;  // by column with levels: the one without a column
   std::string finished;                           // when, in UTC
   bool client_details = true;         // whether a page may say how many records each client has

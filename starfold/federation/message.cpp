@@ -31,6 +31,7 @@ void write(ByteWriter& out, const StartMessage& m) {
   }
   out.numbers(m.sizes);
   out.flag(m.planning.optimize);
+  out.flag(m.planning.additive);
   out.text(m.run);
   out.text(m.study);
   out.text(m.source);
@@ -49,6 +50,7 @@ StartMessage read_start(ByteReader& in) {
   }
   m.sizes = in.numbers();
   m.planning.optimize = in.flag();
+  m.planning.additive = in.flag();
   m.run = in.text();
   m.study = in.text();
   m.source = in.text();

@@ -120,6 +120,7 @@ class Compiler {
     Variable variable = is_factor_call(*inner) ? factor(*inner) : factor_column(*inner);
     variable.codes = false;
     if (expr.args.size() == 2) variable.reference = reference(expr.args[1], variable);
+    variable.reference_first = variable.reference_first || expr.text == "relevel";
     return variable;
   }
 

@@ -137,7 +137,9 @@ class DesignBuilder {
     for (std::size_t i = 0; i < levels.size(); ++i) {
       if (!whole && i == computation.type.reference) continue;
       const auto value = static_cast<double>(i + (truth ? 0 : 1));
-      parts.emplace_back(name + levels[i], Piece{variable, 0, true, value});
+      const bool first = computation.type.reference_first && i == computation.type.reference;
+      parts.emplace(first ? parts.begin() : parts.end(), name + levels[i],
+                    Piece{variable, 0, true, value});
     }
     return parts;
   }

@@ -20,7 +20,8 @@ struct Variable {
   Kind kind = Kind::number;
   std::vector<std::string> levels = {};  // of a factor
   std::size_t reference = 0;             // the level that contrasts leave out
-  bool codes = false;  // a factor that stands for its numbers unless C() says otherwise
+  bool reference_first = false;  // where all levels have a column, that of the reference is first
+  bool codes = false;            // a factor that stands for its numbers unless C() says otherwise
 };
 
 // What a name is. FormulaError when there is none: `at` is where it stands.

@@ -78,8 +78,11 @@ class Expander {
       if (f == "(") return encode(expr.args[0]);
       if (f == "+") return plus(expr);
       if (f == "-") return minus(expr);
-      if (two && f == ":") return interact(expr, term_operand(expr, 0), term_operand(expr, 1));
-      if (two && f == "*") return cross(expr, term_operand(expr, 0), term_operand(expr, 1));
+      if (two && (f == ":" || f == "*")) {
+        TermList left = term_operand(expr, 0);  // in this order: variables are numbered
+        const TermList right = term_operand(expr, 1);
+        return f == ":" ? interact(expr, left, right) : cross(expr, std::move(left), right);
+      }
       if (two && f == "/") return nest(expr);
       if (two && f == "%in%") return inside(expr);
       if (two && f == "^") return power(expr);
@@ -122,15 +125,10 @@ class Expander {
     TermList list;
     if (expr.args.size() == 2) list = encode(expr.args[0]);
     adding_ = !adding_;
-    const std::size_t known = variables_.size();
     const std::size_t offsets = offsets_.size();
     const Expr& taken = expr.args.back();
     list.remove(encode(taken));
     if (offsets_.size() > offsets) fail(taken, "an offset cannot be taken away");
-    // What only a minus names was never there; it is most likely a slip.
-    if (variables_.size() > known)
-      fail(taken,
-           fmt::format("{} is taken away, but nothing before has it", to_text(variables_.back())));
     adding_ = !adding_;
     return list;
   }
@@ -178,11 +176,11 @@ class Expander {
                to_text(expr) + ")");
     TermList list = base;
     for (double i = 1; i < count; ++i) {
-      TermList next = list;
-      next.add(interact(expr, list, base));
-      next = checked(expr, std::move(next));
-      if (next.terms().size() == list.terms().size()) break;  // all that can be is there
+      // A term with itself is the term, so that those that were there stay.
+      TermList next = checked(expr, interact(expr, list, base));
+      const bool settled = next.terms() == list.terms();  // all that can be is there
       list = std::move(next);
+      if (settled) break;
     }
     return list;
   }
@@ -266,7 +264,12 @@ void collect(const Expr& expr, std::vector<std::string>& names) {
   if (expr.kind == Kind::name && expr.text != "TRUE" && expr.text != "FALSE" &&
       std::find(names.begin(), names.end(), expr.text) == names.end())
     names.push_back(expr.text);
-  for (const Expr& arg : expr.args) collect(arg, names);
+  // What follows the column in these is an option or a level.
+  const bool options = expr.is_call("poly") || expr.is_call("C") || expr.is_call("relevel");
+  for (const Expr& arg : expr.args) {
+    collect(arg, names);
+    if (options) break;
+  }
 }
 
 }  // namespace
@@ -291,6 +294,13 @@ Terms expand(const Formula& formula, const std::vector<std::string>& rest) {
 std::vector<std::string> names_in(const Expr& expr) {
   std::vector<std::string> names;
   collect(expr, names);
+  return names;
+}
+
+std::vector<std::string> names_in(const Formula& formula) {
+  std::vector<std::string> names;
+  if (formula.response) collect(*formula.response, names);
+  collect(formula.right, names);
   return names;
 }
 

@@ -28,7 +28,9 @@ bool has_dot(const Formula& formula);
 // The formula with names in the place of `.`.
 Formula without_dot(const Formula& formula, const std::vector<std::string>& rest);
 
-// The names that an expression uses, each once, in order.
+// The names of columns that an expression uses, each once, in order; `pi` among them.
 std::vector<std::string> names_in(const Expr& expr);
+// The same for both sides.
+std::vector<std::string> names_in(const Formula& formula);
 
 }  // namespace starfold::formula

@@ -123,11 +123,19 @@ struct Output {
   Span span;
 };
 
+// What is watched each time it is reached: a number to record, or a condition.
 struct Trace {
+  enum class Kind {
+    record,   // one number
+    expect,   // a condition; a warning where it does not hold
+    require,  // a condition; the run ends where it does not hold
+  };
   std::string name;
   NodeId node = no_node;
   LoopId loop = no_loop;
   Span span;
+  Kind kind = Kind::record;
+  std::string sentence = {};  // what it means when the condition does not hold
 };
 
 // A name of the program and its type, for `check`.

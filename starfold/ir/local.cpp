@@ -8,7 +8,7 @@ namespace starfold::ir {
 std::shared_ptr<const Local> make_local(Local local) {
   local.text = print(local.body);
   if (local.batches) local.text += "batches of *" + local.record_set + "\n";
-  local.refuses = local.batches || !local.body.loops.empty();
+  local.refuses = local.batches || !local.body.loops.empty() || !local.body.traces.empty();
   for (NodeId id = 0; id < local.body.graph.size(); ++id)
     local.refuses = local.refuses || local.body.graph.can_refuse(id);
   return std::make_shared<const Local>(std::move(local));

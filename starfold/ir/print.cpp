@@ -273,7 +273,11 @@ std::string print(const Program& program, bool names) {
   }
   for (LoopId id = 0; id < program.loops.size(); ++id) text += print_loop(program, id) + "\n";
   for (const Trace& trace : program.traces) {
-    text += fmt::format("trace {} %{}{}\n", trace.name, trace.node,
+    const std::string what = trace.kind == Trace::Kind::record ? "trace " + trace.name
+                             : trace.kind == Trace::Kind::expect
+                                 ? fmt::format("expect \"{}\"", trace.sentence)
+                                 : fmt::format("require \"{}\"", trace.sentence);
+    text += fmt::format("{} %{}{}\n", what, trace.node,
                         trace.loop == no_loop ? "" : fmt::format(" loop {}", trace.loop));
   }
   for (const Output& output : program.outputs)

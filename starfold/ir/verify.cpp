@@ -22,8 +22,15 @@ class Verifier {
       require(inside_ ? valid(output.node) : shared(output.node), "an output is not shared");
     for (const Output& keep : program_.keeps)
       require(!inside_ && federated(keep.node), "what is kept is not federated");
-    for (const Trace& trace : program_.traces)
-      require(scalar(trace.node), "a trace is not a shared scalar");
+    for (const Trace& trace : program_.traces) {
+      if (trace.kind == Trace::Kind::record) {
+        require(scalar(trace.node), "a trace is not a shared scalar");
+      } else {
+        const Type& type = program_.graph[trace.node].type();
+        require(!type.federated() && type.rank() <= 1,
+                "a condition is not a shared number or vector");
+      }
+    }
   }
 
  private:

@@ -60,6 +60,8 @@ struct Monoid {
 
   // Whether merging adds number to number, in every part. Only then can a state be masked or noised.
   bool additive = false;
+  // What may be asked instead where only sums can be released, for people; empty where nothing comes close.
+  std::string_view instead = {};
   // Whether merging rounds nothing, so that the laws hold to the bit.
   bool exact = false;
   // Whether a state holds a number of one record, not of all together.

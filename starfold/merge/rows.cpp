@@ -211,12 +211,19 @@ Monoid prod_row() {
                        fold_entries<join_sample<times>>);
   row.exact = false;
   row.joins = "multiplies";
+  row.instead = "add up logarithms: `exp(sum[*](clip(log(e), lo, hi)))` for positive numbers";
   return row;
 }
+
+constexpr std::string_view count_below =
+    "count records over a public grid, `sum[*](e[:, new] <= linspace(lo, hi, k))`, or take a "
+    "quantile near "
+    "the end with `stats.quantile`";
 
 Monoid min_row() {
   Monoid row = entries("min", "the smallest kept", {"smallest", Extent::result, inf},
                        merge_entries<smaller>, fold_entries<join_sample<smaller>>);
+  row.instead = count_below;
   row.shows_single = true;
   return row;
 }
@@ -224,6 +231,7 @@ Monoid min_row() {
 Monoid max_row() {
   Monoid row = entries("max", "the largest kept", {"largest", Extent::result, -inf},
                        merge_entries<larger>, fold_entries<join_sample<larger>>);
+  row.instead = count_below;
   row.shows_single = true;
   return row;
 }

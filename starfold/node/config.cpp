@@ -14,7 +14,7 @@
 #include "starfold/base/suggest.h"
 #include "starfold/base/usage_error.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/toml_reader.h"
+#include "starfold/data/dialect_toml.h"
 #include "starfold/merge/monoid.h"
 #include "starfold/node/disk.h"
 
@@ -138,10 +138,11 @@ class Reader : TomlReader {
 
   NodeSource read_source(const std::string& name, const toml::table& section) {
     const std::string where = "data." + name;
-    only(section, where, {"file", "query", "columns"});
+    only(section, where, with_dialect_keys({"file", "query", "columns", "levels"}));
     NodeSource source;
     source.name = name;
     source.location.folder = folder().empty() ? "." : folder().string();
+    read_dialect(*this, section, where, source.location.dialect);
     if (const toml::node* query = section.get("query")) {
       source.location.query = string(*query, where + ".query");
       if (source.location.query.empty()) fail(*query, where + ".query is empty");
@@ -166,6 +167,14 @@ class Reader : TomlReader {
       if (!is_plain(column))
         fail(*columns,
              fmt::format("{}.columns has a name that is empty or cannot be shown", where));
+    }
+    if (const toml::node* levels = section.get("levels")) {
+      source.levels = strings(*levels, where + ".levels");
+      for (const std::string& column : source.levels) {
+        if (std::find(source.columns.begin(), source.columns.end(), column) == source.columns.end())
+          fail(*levels, fmt::format("{}.levels names {}, which is not among its columns", where,
+                                    printable(column)));
+      }
     }
     return source;
   }
@@ -423,6 +432,7 @@ void prepare_folder(const NodeConfig& config) {
 DataSource open_node_source(const NodeConfig& config, const NodeSource& source, Tables& tables) {
   static const ir::Program no_program;
   DataSource opened = open_source(no_program, source.name, source.location, tables);
+  opened.node = config.name;
   for (const std::string& column : source.columns) {
     if (std::find(opened.order.begin(), opened.order.end(), column) != opened.order.end()) continue;
     const bool shown = !opened.table || opened.table->names_are_safe();

@@ -15,7 +15,9 @@ struct NodeSource {
   std::string name;
   TableLocation location;
   std::vector<std::string> columns;  // what programs may bind; nothing else exists for them
-  std::size_t line = 0;              // in the node's file: of `columns`
+  std::vector<std::string> levels =
+      {};                // of these, whose levels are told: those with min_support records
+  std::size_t line = 0;  // in the node's file: of `columns`
 };
 
 struct NodeConfig {

@@ -122,9 +122,14 @@ std::string source_text(const SourceFacts& facts) {
   const std::string from = source.location.query.empty()  ? source.location.path
                            : source.location.path.empty() ? "a query"
                                                           : "a query over " + source.location.path;
-  return fmt::format("  {}: {}{}\n    columns {}\n", source.name, from,
-                     facts.records ? fmt::format(", {} records", *facts.records) : "",
-                     fmt::join(columns, ", "));
+  return fmt::format(
+      "  {}: {}{}\n    columns {}\n{}", source.name, from,
+      facts.records ? fmt::format(", {} records", *facts.records) : "", fmt::join(columns, ", "),
+      source.levels.empty()
+          ? ""
+          : fmt::format("    everyone who asks is told which values {} has, where at least "
+                        "min_support records have them\n",
+                        fmt::join(source.levels, ", ")));
 }
 
 // One sentence for each rule, with the key that sets it.

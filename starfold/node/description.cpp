@@ -32,8 +32,21 @@ ColumnKind kind_of(const std::string& word) {
   return found == std::end(kinds) ? ColumnKind::other : found->first;
 }
 
+// Levels that the owner lets be told: those that enough records have.
+json told_levels(const Table& table, std::size_t column, double least) {
+  json levels = json::array();
+  try {
+    for (const auto& [level, count] : table.levels(column, most_levels)) {
+      if (static_cast<double>(count) >= least) levels.push_back(level);
+    }
+  } catch (const RunError&) {  // too many, or they cannot be read: then a run cannot either
+    return json::array();
+  }
+  return levels;
+}
+
 // Only what the owner lists; whether it is there was asked when the source was opened.
-json columns_json(const NodeSource& source, const DataSource& data) {
+json columns_json(const NodeSource& source, const DataSource& data, const Policy& policy) {
   json columns = json::array();
   for (const std::string& name : source.columns) {
     json column = {{"name", name}, {"kind", "number"}, {"type", "number"}};
@@ -44,6 +57,9 @@ json columns_json(const NodeSource& source, const DataSource& data) {
       if (found == all.end()) continue;
       column["kind"] = kind_word(found->kind);
       column["type"] = found->type;
+      if (std::find(source.levels.begin(), source.levels.end(), name) != source.levels.end())
+        column["levels"] = told_levels(*data.table, static_cast<std::size_t>(found - all.begin()),
+                                       policy.min_support);
     }
     columns.push_back(std::move(column));
   }
@@ -58,7 +74,7 @@ std::string describe_node(const NodeConfig& config) {
   json sources = json::object();
   for (const NodeSource& source : config.sources)
     sources[source.name] = {
-        {"columns", columns_json(source, open_node_source(config, source, tables))}};
+        {"columns", columns_json(source, open_node_source(config, source, tables), config.policy)}};
   return json_line({{"name", config.name},
                     {"version", version()},
                     {"sources", std::move(sources)},
@@ -72,10 +88,13 @@ NodeDescription parse_description(std::string_view text) {
     description.name = written.at("name").get<std::string>();
     for (const auto& [name, source] : written.at("sources").items()) {
       std::vector<ColumnInfo>& columns = description.sources[name];
-      for (const json& column : source.at("columns"))
+      for (const json& column : source.at("columns")) {
         columns.push_back({column.at("name").get<std::string>(),
                            kind_of(column.at("kind").get<std::string>()),
                            column.at("type").get<std::string>()});
+        if (const auto levels = column.find("levels"); levels != column.end())
+          description.levels[name][columns.back().name] = levels->get<std::vector<std::string>>();
+      }
     }
     return description;
   } catch (const json::exception&) {

@@ -1,4 +1,5 @@
-// What a node tells everyone who may ask: its sources with their columns, and its policy. Nothing in it comes from a record.
+// What a node tells everyone who may ask: its sources with their columns, and its policy. Nothing in it comes from a record, but the
+// levels of columns of which the owner says so.
 #pragma once
 
 #include <map>
@@ -11,6 +12,9 @@
 
 namespace starfold {
 
+// How many levels a column may have whose levels are told.
+inline constexpr std::size_t most_levels = 1000;
+
 // One JSON object: "name", "version", "sources" (by name: columns with their kinds), "policy".
 std::string describe_node(const NodeConfig& config);
 
@@ -18,6 +22,8 @@ std::string describe_node(const NodeConfig& config);
 struct NodeDescription {
   std::string name;
   std::map<std::string, std::vector<ColumnInfo>> sources;
+  std::map<std::string, std::map<std::string, std::vector<std::string>>>
+      levels;  // by source and column
 };
 // RunError when the text is no description.
 NodeDescription parse_description(std::string_view text);

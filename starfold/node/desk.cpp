@@ -235,17 +235,20 @@ void Desk::load(Session& session, const Bindings& bindings) const {
     source = open_node_source(config_, *session.source, tables);
     session.data = data_hash(session.source->location);
     ColumnBindings choices;
-    Categoricals categoricals;
+    Categoricals categoricals = bindings.factors;
     for (const auto& [input, columns] : bindings.columns) {
       for (const BoundColumn& column : columns) {
         choices[input].columns.push_back(column.name);
         if (column.categorical) categoricals[column.name] = column.categorical;
       }
     }
-    plan = plan_columns(program, {*source}, choices, categoricals);
+    plan = plan_columns(program, {*source}, choices, categoricals, bindings.formula);
   } catch (const RunError& error) {
     refuse_request(Refusal::data_misfit, error.what());
+  } catch (const formula::FormulaError& error) {
+    refuse_request(Refusal::data_misfit, error.what());
   }
+  require(forbids_columns(*session.source, plan));
   try {
     Client client =
         load_client(program, *source, plan, {bindings.missing, options_.threads}, tables.room())

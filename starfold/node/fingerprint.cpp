@@ -56,8 +56,9 @@ std::string data_hash(const TableLocation& location) {
   const std::string file =
       fs::exists(location.path) ? location.path : location.path.substr(0, location.path.rfind('#'));
   const std::string content = file.empty() ? "" : path_hash(file);
-  if (location.query.empty()) return content;
-  return sha256_hex(location.query + "\n" + content);
+  const std::string dialect = dialect_text(location.dialect);
+  if (location.query.empty() && dialect.empty()) return content;
+  return sha256_hex(location.query + "\n" + (dialect.empty() ? "" : dialect + "\n") + content);
 }
 
 }  // namespace starfold

@@ -81,9 +81,19 @@ Forbidden forbids_study(const Policy& policy, const Account& account,
 
 Forbidden forbids_program(const Policy& policy, const NodeSource& source, const Plan& plan,
                           const Bindings& bindings) {
+  const bool by_formula = !bindings.formula.text.empty();
+  if (by_formula) {
+    for (const std::string& name : names_in(formula::parse_formula(bindings.formula.text))) {
+      if (contains(source.columns, name) || name == "pi" || name == "site") continue;
+      return no(Refusal::columns, "the formula asks for {}, which is not among the columns of {}",
+                printable(name), source.name);
+    }
+  }
   for (const ir::Input& input : plan.program.inputs) {
     if (!input.type.federated()) continue;
     const auto bound = bindings.columns.find(input.name);
+    // What the formula does not give it after all is found when it meets the schema.
+    if (bound == bindings.columns.end() && by_formula) continue;
     // Without columns it takes the array of its name.
     std::vector<std::string> names = {input.name};
     if (bound != bindings.columns.end()) {
@@ -113,6 +123,22 @@ Forbidden forbids_program(const Policy& policy, const NodeSource& source, const 
   }
   if (const std::string why = unsupported(plan); !why.empty())
     return no(Refusal::merges, "{}", why);
+  return std::nullopt;
+}
+
+Forbidden forbids_columns(const NodeSource& source, const ColumnPlan& plan) {
+  std::vector<std::string> names;
+  for (const auto& [input, columns] : plan.columns) {
+    for (const BoundColumn& column : columns) names.push_back(column.name);
+  }
+  if (plan.formula) {
+    for (const std::string& name : plan.formula->columns()) names.push_back(name);
+  }
+  for (const std::string& name : names) {
+    if (!contains(source.columns, name))
+      return no(Refusal::columns, "{} is asked for, which is not among the columns of {}",
+                printable(name), source.name);
+  }
   return std::nullopt;
 }
 

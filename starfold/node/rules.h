@@ -28,6 +28,9 @@ Forbidden forbids_study(const Policy& policy, const Account& account, const std:
 Forbidden forbids_program(const Policy& policy, const NodeSource& source, const Plan& plan,
                           const Bindings& bindings);
 
+// Whether a source lets these columns be read.
+Forbidden forbids_columns(const NodeSource& source, const ColumnPlan& plan);
+
 // Whether the study may have one more round with so many numbers.
 Forbidden forbids_round(const Policy& policy, const Account& account, std::int64_t numbers);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "starfold/base/error.h"
@@ -188,6 +189,87 @@ NodeId count_from_records(ir::Builder& build, const ir::Node& fold) {
   return sizes.empty() ? count : build.call("full", {count}, {}, std::move(sizes));
 }
 
+// --- folds by sums alone, for messages that must add up
+
+NodeId sum_of(ir::Builder& build, const ir::Node& fold, NodeId e) {
+  return build.call("sum", {e}, fold.attrs.axes);
+}
+
+// `squares` less what their mean explains, over n - 1; nan for fewer than two.
+NodeId spread(ir::Builder& build, NodeId squares, NodeId explained, NodeId n) {
+  const NodeId one = build.number(1);
+  const NodeId value = build.div(build.sub(squares, explained), build.sub(n, one));
+  return build.call("where", {build.call(">", {n, one}), value,
+                              build.number(std::numeric_limits<double>::quiet_NaN())});
+}
+
+// A difference of sums may fall below 0 by rounding, or by noise.
+NodeId var_in_sums(ir::Builder& build, const ir::Node& fold) {
+  const NodeId e = fold.args[0];
+  const NodeId n = folded_count(build, fold);
+  const NodeId sum = sum_of(build, fold, e);
+  const NodeId squares = sum_of(build, fold, build.call("square", {e}));
+  const NodeId explained = build.div(build.call("square", {sum}), n);
+  return build.call("max", {spread(build, squares, explained, n), build.number(0)});
+}
+
+// The matrix with its star at this axis.
+NodeId star_at(ir::Builder& build, NodeId e, std::size_t axis) {
+  return *build.type(e).record_axis() == axis ? e : build.call("permute", {e}, {1, 0});
+}
+
+NodeId cov_in_sums(ir::Builder& build, const ir::Node& fold) {
+  const NodeId a = star_at(build, fold.args.front(), 1);
+  const NodeId b = star_at(build, fold.args.back(), 0);
+  const NodeId n = records_of(build, build.type(a).record_set());
+  const NodeId products = build.call("@", {a, b});
+  const NodeId sums =
+      build.call("outer", {build.call("sum", {a}, {1}), build.call("sum", {b}, {0})});
+  return spread(build, products, build.div(sums, n), n);
+}
+
+NodeId norm_in_sums(ir::Builder& build, const ir::Node& fold) {
+  return build.call("sqrt", {sum_of(build, fold, build.call("square", {fold.args[0]}))});
+}
+
+NodeId any_in_sums(ir::Builder& build, const ir::Node& fold) {
+  const NodeId zero = build.number(0);
+  const NodeId those = build.call("!=", {fold.args[0], zero});
+  return build.call(">", {sum_of(build, fold, those), zero});
+}
+
+NodeId all_in_sums(ir::Builder& build, const ir::Node& fold) {
+  const NodeId zero = build.number(0);
+  const NodeId others = build.call("==", {fold.args[0], zero});
+  return build.call("<=", {sum_of(build, fold, others), zero});
+}
+
+// Where the entries of a value lie, whatever records and sizes are.
+Interval range_of(const ir::Graph& graph, NodeId id) {
+  std::vector<Interval> known(id + 1);
+  for (NodeId at = 0; at <= id; ++at) {
+    const ir::Node& node = graph[at];
+    if (node.kind == ir::Kind::constant && node.type().is_scalar())
+      known[at] = {node.value.item(), node.value.item()};
+    if (node.kind != ir::Kind::apply || !node.op->range || ir::is_fold(graph, node)) continue;
+    std::vector<Interval> operands;
+    for (const NodeId arg : node.args) operands.push_back(known[arg]);
+    const bool folds = node.op->family == Family::aggregation || node.op->family == Family::matmul;
+    known[at] = node.op->range(operands, folds ? std::numeric_limits<double>::infinity() : 1);
+  }
+  return known[id];
+}
+
+// Exponentials are taken relative to the largest that can be, where that is known: then none is above 1.
+NodeId logsumexp_in_sums(ir::Builder& build, const ir::Node& fold) {
+  const NodeId e = fold.args[0];
+  const double top = range_of(build.program().graph, e).hi;
+  if (!std::isfinite(top)) return build.call("log", {sum_of(build, fold, build.call("exp", {e}))});
+  const NodeId most = build.number(top);
+  const NodeId sum = sum_of(build, fold, build.call("exp", {build.sub(e, most)}));
+  return build.add(build.call("log", {sum}), most);
+}
+
 // --- ranges
 
 using Ranges = std::span<const Interval>;
@@ -260,6 +342,7 @@ Op cov(int arity, const Monoid& monoid, std::string surface, std::string doc) {
   op.type = cov_type;
   op.meaning = [&monoid](const Application& a) { return cov_meaning(monoid, a); };
   op.support = support::comoments;
+  op.in_sums = cov_in_sums;
   return op;
 }
 
@@ -286,6 +369,11 @@ Op with_lowering(Op op, Lowering lowering) {
   return op;
 }
 
+Op with_sums(Lowering in_sums, Op op) {
+  op.in_sums = in_sums;
+  return op;
+}
+
 Op linear(Op op) {
   op.linear = Linear::jointly;
   return op;
@@ -298,6 +386,11 @@ Op counts(Op op) {
 
 Op truth(Op op) {
   op.truth = true;
+  return op;
+}
+
+Op bounded_by(NormRule norms, Op op) {
+  op.norms = norms;
   return op;
 }
 
@@ -316,56 +409,73 @@ std::vector<Op> aggregation_ops() {
   using namespace meaning;
   namespace m = monoids;
   return {
-      linear(resting_on(support::sum,
-                        with_kernel(aggregation("sum", sum_range, fold_sum, &m::sum,
-                                                derivative::sum, "the sum; 0 for no elements"),
-                                    Kernel::join, "+"))),
+      linear(bounded_by(
+          norms::sum,
+          resting_on(support::sum,
+                     with_kernel(aggregation("sum", sum_range, fold_sum, &m::sum, derivative::sum,
+                                             "the sum; 0 for no elements"),
+                                 Kernel::join, "+")))),
       resting_on(support::product,
                  with_kernel(aggregation("prod", prod_range, fold_prod, &m::prod, derivative::prod,
                                          "the product; 1 for no elements"),
                              Kernel::join, "*")),
-      resting_on(
-          support::extreme,
-          with_kernel(aggregation("min", element_range, fold_min, &m::min, derivative::extreme,
-                                  "the smallest element; inf for none; nan if any is nan"),
-                      Kernel::join, "min")),
-      resting_on(
-          support::extreme,
-          with_kernel(aggregation("max", element_range, fold_max, &m::max, derivative::extreme,
-                                  "the largest element; -inf for none; nan if any is nan"),
-                      Kernel::join, "max")),
+      bounded_by(
+          norms::selected,
+          resting_on(
+              support::extreme,
+              with_kernel(aggregation("min", element_range, fold_min, &m::min, derivative::extreme,
+                                      "the smallest element; inf for none; nan if any is nan"),
+                          Kernel::join, "min"))),
+      bounded_by(
+          norms::selected,
+          resting_on(
+              support::extreme,
+              with_kernel(aggregation("max", element_range, fold_max, &m::max, derivative::extreme,
+                                      "the largest element; -inf for none; nan if any is nan"),
+                          Kernel::join, "max"))),
       counts(resting_on(
           support::count,
           with_lowering(with_kernel(aggregation("count", count_range, fold_count, &m::count,
                                                 nullptr, "the number of elements"),
                                     Kernel::count),
                         count_from_records))),
-      linear(with_lowering(
-          with_kernel(aggregation("mean", mean_range, fold_mean, &m::sum, derivative::mean,
-                                  "the arithmetic mean; nan for no elements"),
-                      Kernel::mean, "+"),
-          mean_from_sum)),
-      resting_on(support::moments,
-                 aggregation("var", var_range, fold_var, &m::moments, derivative::var,
-                             "the variance with divisor n - 1; nan for fewer than two")),
+      linear(bounded_by(
+          norms::mean,
+          with_lowering(
+              with_kernel(aggregation("mean", mean_range, fold_mean, &m::sum, derivative::mean,
+                                      "the arithmetic mean; nan for no elements"),
+                          Kernel::mean, "+"),
+              mean_from_sum))),
+      with_sums(var_in_sums,
+                resting_on(support::moments,
+                           aggregation("var", var_range, fold_var, &m::moments, derivative::var,
+                                       "the variance with divisor n - 1; nan for fewer than two"))),
       with_lowering(aggregation("std", std_range, fold_std, &m::moments, derivative::std,
                                 "the square root of var"),
                     std_from_var),
-      resting_on(support::logsumexp,
-                 with_kernel(aggregation("logsumexp", logsumexp_range, fold_logsumexp,
-                                         &m::logsumexp, derivative::logsumexp,
-                                         "log(sum(exp(e))) without overflow; -inf for none"),
-                             Kernel::logsumexp)),
-      resting_on(support::any,
-                 truth(with_kernel(aggregation("any", range::unit, fold_any, &m::any, nullptr,
-                                               "1 if some element is not zero, else 0"),
-                                   Kernel::join, "or"))),
-      resting_on(support::all,
-                 truth(with_kernel(aggregation("all", range::unit, fold_all, &m::all, nullptr,
-                                               "1 if no element is zero, else 0"),
-                                   Kernel::join, "and"))),
-      resting_on(support::norm, aggregation("norm", norm_range, fold_norm, &m::norm,
-                                            derivative::norm, "the Euclidean norm")),
+      with_sums(
+          logsumexp_in_sums,
+          resting_on(support::logsumexp,
+                     with_kernel(aggregation("logsumexp", logsumexp_range, fold_logsumexp,
+                                             &m::logsumexp, derivative::logsumexp,
+                                             "log(sum(exp(e))) without overflow; -inf for none"),
+                                 Kernel::logsumexp))),
+      with_sums(
+          any_in_sums,
+          resting_on(support::any,
+                     truth(with_kernel(aggregation("any", range::unit, fold_any, &m::any, nullptr,
+                                                   "1 if some element is not zero, else 0"),
+                                       Kernel::join, "or")))),
+      with_sums(all_in_sums, resting_on(support::all,
+                                        truth(with_kernel(
+                                            aggregation("all", range::unit, fold_all, &m::all,
+                                                        nullptr, "1 if no element is zero, else 0"),
+                                            Kernel::join, "and")))),
+      bounded_by(
+          norms::norm,
+          with_sums(norm_in_sums, resting_on(support::norm,
+                                             aggregation("norm", norm_range, fold_norm, &m::norm,
+                                                         derivative::norm, "the Euclidean norm")))),
       with_kernel(aggregation("argmax", position_range, fold_argmax, nullptr, nullptr,
                               "the position of the largest element, counted from 1"),
                   Kernel::argmax),

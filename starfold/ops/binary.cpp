@@ -71,6 +71,7 @@ struct Row {
   double (*map)(double, double);
   const char* doc;
   DerivativeRule derivative;  // null: zero everywhere
+  NormRule norms = nullptr;
 };
 
 using D = diff::Pullback;
@@ -82,27 +83,31 @@ constexpr Row kRows[] = {
      [](D& d) {
        d.pass(0);
        d.pass(1);
-     }},
+     },
+     norms::plus},
     {"-", F::binary, 5, cheap | jointly, difference_range, [](double a, double b) { return a - b; },
      "difference",
      [](D& d) {
        d.pass(0);
        d.pass(1, -1);
-     }},
+     },
+     norms::plus},
     {"*", F::binary, 6, cheap | singly, range::times, [](double a, double b) { return a * b; },
      "product",
      [](D& d) {
        d.pass(0, 1, {d.x(1)});
        d.pass(1, 1, {d.x(0)});
-     }},
+     },
+     norms::times},
     {"/", F::binary, 6, cheap | first, range::over, [](double a, double b) { return a / b; },
      "quotient",
      [](D& d) {
        d.pass(0, 1, {}, {d.x(1)});
        d.pass(1, -1, {d.y()}, {d.x(1)});
-     }},
+     },
+     norms::over},
     {"^", F::binary, 8, plain, power_range, [](double a, double b) { return std::pow(a, b); },
-     "power", derivative::power},
+     "power", derivative::power, norms::power},
     {"and", F::binary, 2, truth, unit,
      [](double a, double b) { return as_number(a != 0 && b != 0); },
      "1 where both are non-zero, else 0", nullptr},
@@ -110,9 +115,9 @@ constexpr Row kRows[] = {
      [](double a, double b) { return as_number(a != 0 || b != 0); },
      "1 where either is non-zero, else 0", nullptr},
     {"min", F::binary, 10, cheap, minimum_range, minimum, "the smaller of two; nan if either is",
-     derivative::minimum},
+     derivative::minimum, norms::either},
     {"max", F::binary, 10, cheap, maximum_range, maximum, "the larger of two; nan if either is",
-     derivative::maximum},
+     derivative::maximum, norms::either},
     {"mod", F::binary, 10, plain, mod_range, floored_mod, "remainder with the sign of the divisor",
      derivative::mod},
     {"atan2", F::binary, 10, plain, angle_range,
@@ -155,6 +160,7 @@ std::vector<Op> binary_ops() {
     op.cheap = (row.traits & cheap) != 0;
     op.truth = (row.traits & truth) != 0;
     op.range = [&row](std::span<const Interval> x, double) { return row.range(x[0], x[1]); };
+    op.norms = row.norms;
     op.flat = row.derivative == nullptr ? 3U : 0U;
     op.derivative = row.derivative;
     op.meaning = [map = row.map](const Application& a) { return meaning::map_binary(map, a); };

@@ -40,9 +40,10 @@ Interval clip_range(Ranges x, double) {
   return {std::min(std::max(x[0].lo, x[1].lo), x[2].lo),
           std::min(std::max(x[0].hi, x[1].hi), x[2].hi)};
 }
+// Towards 0, to the bound at most.
 Interval clip_norm_range(Ranges x, double) {
-  const double most = std::min(x[0].size(), std::max(x[1].hi, 0.0));
-  return {-most, most};
+  const double most = std::max(x[1].hi, 0.0);
+  return {std::max(std::min(x[0].lo, 0.0), -most), std::min(std::max(x[0].hi, 0.0), most)};
 }
 
 Types one(Type type) { return std::vector<Type>{std::move(type)}; }
@@ -147,13 +148,23 @@ std::vector<Op> client_local_ops() {
                          [](const Application& a) { return std::vector<Tensor>{a.arg(0)}; });
   stop_gradient.linear = Linear::jointly;
   stop_gradient.flat = 1U;
+  one_hot.norms = norms::one_hot;
+  softmax.norms = norms::softmax;
+  where.norms = norms::where;
+  outer.norms = norms::outer;
+  clip_norm.norms = norms::clip_norm;
+  clip_norm.clips = true;
+  stop_gradient.norms = norms::no_larger;
+  Op clip = row("clip", Kernel::ternary, clip_range, 3, "clip(e, lo, hi)", "broadcast(e, lo, hi)",
+                "e moved into [lo, hi]", typing::broadcasting, meaning::clip, derivative::clip);
+  clip.norms = norms::clip;
+  clip.clips = true;
   std::vector<Op> ops = {
       filled("zeros_like", 0, "zeros in the shape of e", meaning::zeros_like),
       filled("ones_like", 1, "ones in the shape of e", meaning::ones_like),
       std::move(outer),
       std::move(where),
-      row("clip", Kernel::ternary, clip_range, 3, "clip(e, lo, hi)", "broadcast(e, lo, hi)",
-          "e moved into [lo, hi]", typing::broadcasting, meaning::clip, derivative::clip),
+      std::move(clip),
       std::move(clip_norm),
       std::move(one_hot),
       std::move(softmax),

@@ -114,7 +114,11 @@ std::vector<Op> construction_ops() {
       op.flat = 1U;  // seeds are whole numbers
       op.refuses = true;
     }
-    if (op.name == "sort") op.naming = Naming::sorted;
+    if (op.name == "sort") {
+      op.naming = Naming::sorted;
+      op.norms = norms::selected;
+    }
+    if (op.name == "eye") op.norms = norms::identity;
   }
   return ops;
 }

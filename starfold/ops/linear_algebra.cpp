@@ -55,6 +55,11 @@ Types square_to_scalar(TypeQuery& query) {
   return std::vector<Type>{Type::scalar()};
 }
 
+Types square_to_vector(TypeQuery& query) {
+  if (!require_square(query, 0)) return std::nullopt;
+  return std::vector<Type>{without_axis(query.args[0], 0)};
+}
+
 Types eigh_type(TypeQuery& query) {
   if (!require_square(query, 0)) return std::nullopt;
   return std::vector<Type>{without_axis(query.args[0], 0), query.args[0]};
@@ -146,13 +151,21 @@ std::vector<Op> linear_algebra_ops() {
                   "a = q @ r, r upper with a non-negative diagonal, m >= n", qr_type,
                   tall("qr", meaning::qr), derivative::factorization),
               {{0, own}, {own, 1}}),
+      factors(
+          row("dependent", 1, "dependent(a)", "[n, n] -> [n]",
+              "1 where a column of x is a combination of those before it, given a = x' @ x; else 0",
+              square_to_vector, meaning::dependent, nullptr),
+          {{0}}),
       row("diag", 1, "diag(e)", "[n] -> [n, n]; [n, n] -> [n]",
           "a diagonal matrix, or the diagonal of one", diag_type, meaning::diag, derivative::diag),
       row("trace_of", 1, "trace_of(a)", "[n, n] -> []", "the sum of the diagonal", square_to_scalar,
           meaning::trace_of, derivative::trace_of),
   };
   // A matrix that is singular, too large or not finite.
-  for (Op& op : ops) op.refuses = true;
+  for (Op& op : ops) {
+    op.refuses = true;
+    op.flat = op.derivative == nullptr ? 1U : 0U;
+  }
   return ops;
 }
 

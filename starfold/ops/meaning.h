@@ -87,9 +87,10 @@ Results diag(const Application& a);      // vector to matrix, matrix to its diag
 Results trace_of(const Application& a);
 
 // --- shared-only linear algebra (LAPACK); RunError when there is no answer
-Results solve(const Application& a);     // b a vector or matrix
-Results cholesky(const Application& a);  // lower
-Results logdet(const Application& a);    // log |det|
+Results solve(const Application& a);      // b a vector or matrix
+Results cholesky(const Application& a);   // lower
+Results logdet(const Application& a);     // log |det|
+Results dependent(const Application& a);  // by the pivots of a Cholesky factorization
 Results det(const Application& a);
 Results inv(const Application& a);
 Results eigh(const Application& a);  // values ascending, vectors in columns

@@ -259,6 +259,29 @@ Results logdet(const Application& a) {
   return {Tensor::scalar(fold_sum(logs))};
 }
 
+// A column is a combination of those before it when nothing but rounding of its length is left without them. What its
+// own values are like does not matter: rows and columns are scaled first.
+Results dependent(const Application& a) {
+  constexpr double rounding = 1e-12;
+  Tensor m = symmetric_matrix(a, "dependent");
+  const std::int64_t n = m.shape[0];
+  Tensor result(Shape{n});
+  std::vector<double> length(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) length[i] = std::max(m.data[i * n + i], 0.0);
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double pivot = m.data[k * n + k];
+    if (!(pivot > rounding * length[k])) {
+      result.data[k] = 1;
+      continue;
+    }
+    for (std::int64_t i = k + 1; i < n; ++i) {
+      const double factor = m.data[i * n + k] / pivot;
+      for (std::int64_t j = k + 1; j < n; ++j) m.data[i * n + j] -= factor * m.data[k * n + j];
+    }
+  }
+  return {std::move(result)};
+}
+
 Results eigh(const Application& a) {
   Tensor vectors = symmetric_matrix(a, "eigh");
   const lapack_int n = to_int(vectors.shape[0]);

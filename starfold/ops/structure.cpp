@@ -518,6 +518,10 @@ std::vector<Op> structure_ops() {
                  "a vector, matrix or stack of equal shapes", stack_type, meaning::stack,
                  derivative::stack);
   matmul.range = range::product;
+  matmul.norms = norms::matmul;
+  lookup.norms = norms::lookup;
+  permute.norms = reshape.norms = index.norms = norms::selected;
+  concat.norms = stack.norms = norms::joined;
   permute.notation = Notation::transpose;
   index.notation = Notation::slices;
   index.naming = Naming::slices;

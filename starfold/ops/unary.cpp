@@ -44,6 +44,7 @@ struct Row {
   double (*map)(double);
   const char* doc;
   DerivativeRule derivative;  // null: zero everywhere
+  NormRule norms = nullptr;
 };
 
 using D = diff::Pullback;
@@ -51,14 +52,14 @@ constexpr double two_over_sqrt_pi = 1.1283791670955126;
 
 constexpr Row kRows[] = {
     {"-", cheap, range::negative, [](double x) { return -x; }, "the opposite number",
-     [](D& d) { d.pass(0, -1); }},
+     [](D& d) { d.pass(0, -1); }, norms::no_larger},
     {"not", truth, range::between<0, 1>, [](double x) { return x == 0 ? 1.0 : 0.0; },
      "1 where the entry is 0, else 0", nullptr},
     {"abs", cheap, range::magnitude, [](double x) { return std::fabs(x); }, "absolute value",
-     [](D& d) { d.pass(0, 1, {d.call("sign", {d.x()})}); }},
+     [](D& d) { d.pass(0, 1, {d.call("sign", {d.x()})}); }, norms::no_larger},
     {"sign", plain, range::between<-1, 1>, sign, "-1, 0 or 1 by sign; nan stays", nullptr},
     {"sqrt", plain, root_range, [](double x) { return std::sqrt(x); }, "square root; nan below 0",
-     [](D& d) { d.pass(0, 0.5, {}, {d.y()}); }},
+     [](D& d) { d.pass(0, 0.5, {}, {d.y()}); }, norms::root},
     {"exp", plain, range::increasing, [](double x) { return std::exp(x); },
      "e to the power of the entry", [](D& d) { d.pass(0, 1, {d.y()}); }},
     {"expm1", plain, range::increasing, [](double x) { return std::expm1(x); },
@@ -71,7 +72,7 @@ constexpr Row kRows[] = {
        d.pass(0, 1, {}, {d.call("+", {d.number(1), d.x()})});
      }},
     {"sin", plain, range::between<-1, 1>, [](double x) { return std::sin(x); }, "sine of radians",
-     [](D& d) { d.pass(0, 1, {d.call("cos", {d.x()})}); }},
+     [](D& d) { d.pass(0, 1, {d.call("cos", {d.x()})}); }, norms::no_larger},
     {"cos", plain, range::between<-1, 1>, [](double x) { return std::cos(x); }, "cosine of radians",
      [](D& d) { d.pass(0, -1, {d.call("sin", {d.x()})}); }},
     {"tan", plain, range::unknown, [](double x) { return std::tan(x); }, "tangent of radians",
@@ -81,7 +82,8 @@ constexpr Row kRows[] = {
     {"tanh", plain, range::increasing, [](double x) { return std::tanh(x); }, "hyperbolic tangent",
      [](D& d) {
        d.pass(0, 1, {d.call("-", {d.number(1), d.call("square", {d.y()})})});
-     }},
+     },
+     norms::no_larger},
     {"sigmoid", plain, range::increasing, sigmoid, "1 / (1 + exp(-e)), without overflow",
      [](D& d) {
        d.pass(0, 1, {d.call("*", {d.y(), d.call("-", {d.number(1), d.y()})})});
@@ -91,9 +93,10 @@ constexpr Row kRows[] = {
     {"relu", plain, range::increasing, relu, "the positive part, max(e, 0)",
      [](D& d) {
        d.pass(0, 1, {d.call(">", {d.x(), d.number(0)})});
-     }},
+     },
+     norms::no_larger},
     {"square", cheap, range::square, [](double x) { return x * x; }, "e * e",
-     [](D& d) { d.pass(0, 2, {d.x()}); }},
+     [](D& d) { d.pass(0, 2, {d.x()}); }, norms::square},
     {"reciprocal", plain, range::reciprocal, [](double x) { return 1 / x; }, "1 / e",
      [](D& d) { d.pass(0, -1, {d.call("square", {d.y()})}); }},
     {"floor", plain, range::increasing, [](double x) { return std::floor(x); },
@@ -143,6 +146,7 @@ std::vector<Op> unary_ops() {
     op.cheap = row.trait == cheap;
     op.truth = row.trait == truth;
     op.range = [&row](std::span<const Interval> x, double) { return row.range(x[0], row.map); };
+    op.norms = row.norms;
     op.flat = row.derivative == nullptr ? 1U : 0U;
     op.derivative = row.derivative;
     op.meaning = [map = row.map](const Application& a) { return meaning::map_unary(map, a); };

@@ -19,16 +19,21 @@ bool loses_refusal(const ir::Program& program, const ir::Node& node) {
   return node.op->shape_only && program.graph.can_refuse(node.args[0]);
 }
 
-}  // namespace
-
-ir::Program lower_aggregations(const ir::Program& program) {
-  return ir::rebuild(program, [](ir::Program& to, ir::Node node) {
-    const bool other = node.kind == ir::Kind::apply && node.op->lowering != nullptr &&
+// Folds of the record axis become what a column of their rows says.
+ir::Program lower(const ir::Program& program, Lowering Op::*column) {
+  return ir::rebuild(program, [column](ir::Program& to, ir::Node node) {
+    const bool other = node.kind == ir::Kind::apply && node.op->*column != nullptr &&
                        folds_star(to, node) && !loses_refusal(to, node);
     if (!other) return to.graph.add(std::move(node));
     ir::Builder build(to, node.span);
-    return node.op->lowering(build, node);
+    return (node.op->*column)(build, node);
   });
 }
+
+}  // namespace
+
+ir::Program lower_aggregations(const ir::Program& program) { return lower(program, &Op::lowering); }
+
+ir::Program lower_to_sums(const ir::Program& program) { return lower(program, &Op::in_sums); }
 
 }  // namespace starfold::opt

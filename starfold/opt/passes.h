@@ -13,6 +13,10 @@ ir::Program erase_variables(const ir::Program& program);
 // count, std the root of var, and `records` of any value of a record set is that of one input.
 ir::Program lower_aggregations(const ir::Program& program);
 
+// The same for runs in which only sums can be released: var becomes count, sum and sum of squares, norm the root of a sum of
+// squares. What has no sums for it (min, max, prod) stays.
+ir::Program lower_to_sums(const ir::Program& program);
+
 // Sums over records of products become matrix products: sum[*](r[:, new] * x) is x' @ r. Nothing
 // per record is kept that is folded right away.
 ir::Program contract_sums(const ir::Program& program);

@@ -6,28 +6,33 @@ namespace {
 struct Pass {
   const char* name;
   ir::Program (*run)(const ir::Program&);
-  bool needed;  // for a plan, not only for speed
+  enum { always, for_sums, for_speed } when;
 };
 
 // Until the bodies of blocks are what they will be.
 constexpr Pass before[] = {
-    {"erase_variables", erase_variables, true}, {"prune", ir::prune, true},
-    {"add_clocks", add_clocks, true},           {"trim_blocks", trim_blocks, true},
-    {"inline_maps", inline_maps, false},
+    {"erase_variables", erase_variables, Pass::always},
+    {"prune", ir::prune, Pass::always},
+    {"add_clocks", add_clocks, Pass::always},
+    {"trim_blocks", trim_blocks, Pass::always},
+    {"inline_maps", inline_maps, Pass::for_speed},
 };
 constexpr Pass after[] = {
-    {"lower_aggregations", lower_aggregations, true},
-    {"simplify", simplify, false},
-    {"contract_sums", contract_sums, false},
-    {"simplify again", simplify, false},
-    {"prune again", ir::prune, true},
+    {"lower_aggregations", lower_aggregations, Pass::always},
+    {"lower_to_sums", lower_to_sums, Pass::for_sums},
+    {"simplify", simplify, Pass::for_speed},
+    {"contract_sums", contract_sums, Pass::for_speed},
+    {"simplify again", simplify, Pass::for_speed},
+    {"prune again", ir::prune, Pass::always},
 };
 
 template <std::size_t N>
 ir::Program run(ir::Program program, const Pass (&passes)[N], const Planning& planning,
                 bool inside) {
   for (const Pass& pass : passes) {
-    if (!planning.optimize && !pass.needed) continue;
+    if (pass.when == Pass::for_speed && !planning.optimize) continue;
+    // Sums are for what leaves: nothing of a block does by itself.
+    if (pass.when == Pass::for_sums && (!planning.additive || inside)) continue;
     program = pass.run(program);
     ir::verify(program, pass.name, inside);
   }

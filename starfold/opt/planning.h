@@ -5,6 +5,8 @@ namespace starfold {
 
 struct Planning {
   bool optimize = true;  // without: only the rewrites that a plan needs
+  bool additive =
+      false;  // folds become sums where they can: for messages that are masked or noised
   friend bool operator==(const Planning&, const Planning&) = default;
 };
 

@@ -28,6 +28,7 @@ std::vector<bool> read_inputs(const ir::Program& program) {
     }
   }
   for (const ir::Output& output : program.outputs) note(output.node);
+  for (const ir::Trace& trace : program.traces) note(trace.node);
   return read;
 }
 

@@ -393,40 +393,126 @@ std::string line_chart(std::string_view label, std::string_view x_label,
   return svg + "</svg>\n";
 }
 
-std::string dot_chart(std::string_view label, const Labels& rows, std::span<const double> given,
-                      std::span<const double> given_lower, std::span<const double> given_upper) {
-  constexpr double row = 24;
-  const std::vector<double> values = drawable(given);
-  const std::vector<double> lower = drawable(given_lower);
-  const std::vector<double> upper = drawable(given_upper);
-  const bool intervals = lower.size() == values.size() && upper.size() == values.size();
-  std::vector<double> all(values.begin(), values.end());
-  if (intervals) all.insert(all.end(), lower.begin(), lower.end());
-  if (intervals) all.insert(all.end(), upper.begin(), upper.end());
+std::string curve_chart(std::string_view label, std::string_view x_label,
+                        std::span<const double> at, const std::vector<Series>& series, bool steps) {
+  constexpr double height = 236;
+  std::vector<double> all;
+  std::vector<std::vector<double>> lines;
+  for (const Series& one : series) {
+    lines.push_back(drawable(one.values));
+    all.insert(all.end(), lines.back().begin(), lines.back().end());
+  }
   const std::optional<Range> range = finite_range(all);
-  if (!range) return "";
+  const std::optional<Range> along = finite_range(at);
+  if (!range || !along || at.size() < 2) return "";
+  const bool powers = wants_powers(at, *along);
+  const Range across = powers ? Range{along->low / 1.2, along->high * 1.2} : widened(*along);
   const Range domain = padded(widened(with_zero(*range)), 0.04);
-  const double bottom = margin_top + row * static_cast<double>(values.size());
+  const double bottom = height - margin_bottom;
+  const Scale y{domain, {bottom, margin_top}};
+  const Scale x{across, {margin_left + 8, width - margin_right - 8}, powers};
+  std::string svg =
+      open_svg(label, width, height) + y_axis(y, linear_ticks(domain, 4)) +
+      x_axis(x, powers ? power_ticks(across) : linear_ticks(across, 6), bottom, x_label);
+  for (std::size_t s = 0; s < lines.size(); ++s) {
+    std::string path;
+    bool pen = false;
+    for (std::size_t i = 0; i < std::min(at.size(), lines[s].size()); ++i) {
+      if (!std::isfinite(lines[s][i])) {
+        pen = false;
+        continue;
+      }
+      const double px = x(at[i]);
+      if (pen && steps) path += fmt::format("H{:.1f}", px);
+      path += fmt::format("{}{:.1f} {:.1f}", pen ? "L" : "M", px, y(lines[s][i]));
+      pen = true;
+    }
+    svg += fmt::format("<path class=\"curve s{}\" d=\"{}\"/>\n", s % 6, path);
+  }
+  return svg + "</svg>\n";
+}
+
+namespace {
+
+// 0.5, 1, 2, 5, ...: at most a handful between the ends of a range by powers.
+std::vector<Tick> ratio_ticks(Range range) {
+  if (range.high / range.low > 1e4) return power_ticks(range);
+  std::vector<Tick> ticks;
+  for (int power = -5; power <= 5; ++power) {
+    for (const double lead : {1.0, 2.0, 5.0}) {
+      const double value = lead * std::pow(10.0, power);
+      if (value >= range.low && value <= range.high)
+        ticks.push_back({value, fmt::format("{:g}", value)});
+    }
+  }
+  return ticks;
+}
+
+// One row per value with its interval; `reference` is where nothing differs.
+struct Dots {
+  std::vector<double> values;
+  std::vector<double> lower;
+  std::vector<double> upper;
+  double reference = 0;
+  bool ratios = false;
+
+  bool intervals() const { return lower.size() == values.size() && upper.size() == values.size(); }
+  std::optional<Range> domain() const {
+    std::vector<double> all = values;
+    if (intervals()) all.insert(all.end(), lower.begin(), lower.end());
+    if (intervals()) all.insert(all.end(), upper.begin(), upper.end());
+    std::optional<Range> range = finite_range(all);
+    if (!range) return range;
+    if (!ratios) return padded(widened(with_zero(*range)), 0.04);
+    return Range{std::min(range->low, 1.0) / 1.1, std::max(range->high, 1.0) * 1.1};
+  }
+};
+
+std::string draw(const Dots& dots, std::string_view label, const Labels& rows,
+                 std::span<const double> given) {
+  constexpr double row = 24;
+  const std::optional<Range> domain = dots.domain();
+  if (!domain) return "";
+  const double bottom = margin_top + row * static_cast<double>(dots.values.size());
   const double left = std::max(40.0, labels_width(rows) + 12);
-  const Scale x{domain, {left, width - margin_right}};
+  const Scale x{*domain, {left, width - margin_right}, dots.ratios};
   std::string svg = open_svg(label, width, bottom + margin_bottom - 14);
-  const std::vector<Tick> ticks = linear_ticks(domain, 5);
+  const std::vector<Tick> ticks = dots.ratios ? ratio_ticks(*domain) : linear_ticks(*domain, 5);
   for (const Tick& tick : ticks)
     svg += line_between(x(tick.value), margin_top, x(tick.value), bottom,
-                        tick.value == 0 ? "zero" : "grid");
+                        tick.value == dots.reference ? "zero" : "grid");
   svg += x_axis(x, ticks, bottom, "", left);
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  for (std::size_t i = 0; i < dots.values.size(); ++i) {
     const double y = margin_top + row * (static_cast<double>(i) + 0.5);
     svg += text_at(left - 8, y + 4, "end", shortened(row_label(rows, i)));
-    if (intervals && std::isfinite(lower[i]) && std::isfinite(upper[i]))
-      svg += line_between(x(lower[i]), y, x(upper[i]), y, "interval");
-    if (!std::isfinite(values[i])) continue;
+    if (dots.intervals() && std::isfinite(dots.lower[i]) && std::isfinite(dots.upper[i]))
+      svg += line_between(x(dots.lower[i]), y, x(dots.upper[i]), y, "interval");
+    if (!std::isfinite(dots.values[i])) continue;
     svg += fmt::format(
         "<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\"><title>{}: "
         "{}</title></circle>\n",
-        x(values[i]), y, escape(row_label(rows, i)), exact(given[i]));
+        x(dots.values[i]), y, escape(row_label(rows, i)), exact(given[i]));
   }
   return svg + "</svg>\n";
+}
+
+// What can be placed by powers.
+std::vector<double> positive(std::span<const double> given) {
+  std::vector<double> values = drawable(given);
+  for (double& value : values) value = value > 0 ? value : std::nan("");
+  return values;
+}
+
+}  // namespace
+
+std::string dot_chart(std::string_view label, const Labels& rows, std::span<const double> given,
+                      std::span<const double> lower, std::span<const double> upper) {
+  return draw({drawable(given), drawable(lower), drawable(upper)}, label, rows, given);
+}
+
+std::string ratio_chart(std::string_view label, const Labels& rows, std::span<const double> given,
+                        std::span<const double> lower, std::span<const double> upper) {
+  return draw({positive(given), positive(lower), positive(upper), 1, true}, label, rows, given);
 }
 
 namespace {

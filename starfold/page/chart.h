@@ -20,9 +20,17 @@ struct Series {
 std::string line_chart(std::string_view label, std::string_view x_label,
                        const std::vector<Series>& series);
 
+// Values over numbers of their own, ascending or descending, such as times; `steps`: constant from one to the next.
+std::string curve_chart(std::string_view label, std::string_view x_label,
+                        std::span<const double> at, const std::vector<Series>& series, bool steps);
+
 // One row per value, with an interval where `lower` and `upper` are given (both of the same length).
 std::string dot_chart(std::string_view label, const Labels& rows, std::span<const double> values,
                       std::span<const double> lower = {}, std::span<const double> upper = {});
+
+// The same for ratios: by powers, with a line at 1.
+std::string ratio_chart(std::string_view label, const Labels& rows, std::span<const double> values,
+                        std::span<const double> lower = {}, std::span<const double> upper = {});
 
 // Bars that stand on zero, with their names below where there is room.
 std::string bar_chart(std::string_view label, const Labels& names, std::span<const double> values);

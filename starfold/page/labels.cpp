@@ -344,6 +344,19 @@ std::map<Size, Labels> names_by_size(const ir::Program& program, const Names& na
   return result;
 }
 
+// The names along each axis of a node.
+std::vector<Labels> labels_of(const ir::Program& program, NodeId id, const Names& names,
+                              const std::map<Size, Labels>& by_size) {
+  std::vector<Labels> result;
+  const Axes& axes = names.of(id);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto fallback = by_size.find(program.graph[id].type().dims[i].size);
+    const bool unknown = !axes[i].numbered && axes[i].labels.empty();
+    result.push_back(unknown && fallback != by_size.end() ? fallback->second : axes[i].labels);
+  }
+  return result;
+}
+
 }  // namespace
 
 OutputLabels output_labels(const ir::Program& program,
@@ -352,17 +365,18 @@ OutputLabels output_labels(const ir::Program& program,
   const Names names(program, columns, sizes);
   const std::map<Size, Labels> by_size = names_by_size(program, names);
   OutputLabels result;
-  for (const ir::Output& output : program.outputs) {
-    result.emplace_back();
-    const Axes& axes = names.of(output.node);
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      const auto fallback = by_size.find(program.graph[output.node].type().dims[i].size);
-      const bool unknown = !axes[i].numbered && axes[i].labels.empty();
-      result.back().push_back(unknown && fallback != by_size.end() ? fallback->second
-                                                                   : axes[i].labels);
-    }
-  }
+  for (const ir::Output& output : program.outputs)
+    result.push_back(labels_of(program, output.node, names, by_size));
   return result;
+}
+
+Labels condition_labels(const ir::Program& program, std::size_t place,
+                        const std::map<std::string, std::vector<std::string>>& columns,
+                        const SizeValues& sizes) {
+  const Names names(program, columns, sizes);
+  std::vector<Labels> axes =
+      labels_of(program, program.traces[place].node, names, names_by_size(program, names));
+  return axes.empty() ? Labels() : std::move(axes.front());
 }
 
 }  // namespace starfold::page

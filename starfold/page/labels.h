@@ -24,4 +24,9 @@ OutputLabels output_labels(const ir::Program& program,
                            const std::map<std::string, std::vector<std::string>>& columns,
                            const SizeValues& sizes = {});
 
+// The same for a vector that a condition of the program is about, by its place among the traces.
+Labels condition_labels(const ir::Program& program, std::size_t place,
+                        const std::map<std::string, std::vector<std::string>>& columns,
+                        const SizeValues& sizes = {});
+
 }  // namespace starfold::page

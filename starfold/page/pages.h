@@ -21,6 +21,7 @@ struct StudyFacts {
   std::string file;  // the study's own name
   std::vector<Client> clients;
   std::string simulation;  // instead of clients
+  std::string formula;     // empty: inputs name their columns
   std::map<std::string, std::vector<std::string>>
       columns;                                    // by input; without one that takes an array
   std::map<std::string, std::string> references;  // by column with levels: the one without a column
@@ -37,5 +38,14 @@ std::string report_html(const RunReport& report, const CompiledProgram& program)
 
 // The same in short, for a terminal: outputs as tables, traces, what each client sent, where time went.
 std::string report_text(const RunReport& report, const CompiledProgram& program);
+
+// What a condition that does not hold means, with the names of the entries it fails for.
+std::string unmet_text(const ir::Program& program, std::size_t place,
+                       const std::vector<std::size_t>& entries,
+                       const std::map<std::string, std::vector<std::string>>& columns,
+                       const SizeValues& sizes = {});
+
+// The expectations of a program that did not hold in a run, one sentence each.
+std::vector<std::string> warnings(const RunReport& report, const ir::Program& program);
 
 }  // namespace starfold

@@ -150,6 +150,7 @@ std::string traces(const RunReport& report, const Plan& plan) {
   std::string html = "<div class=\"traces\">\n";
   std::vector<std::string> done;
   for (const ir::Trace& trace : plan.program.traces) {
+    if (trace.kind != ir::Trace::Kind::record) continue;
     const auto found = report.results.traces.find(trace.name);
     if (found == report.results.traces.end() ||
         std::find(done.begin(), done.end(), trace.name) != done.end())
@@ -257,16 +258,31 @@ PictureFacts facts_of(const RunReport& report) {
   return facts;
 }
 
+// What a program is for: the first line of the comment at its top.
+std::string purpose(const std::string& text) {
+  if (!text.starts_with("# ")) return "";
+  return fmt::format("<p class=\"purpose\">{}</p>\n", escape(text.substr(2, text.find('\n') - 2)));
+}
+
 // What a reader needs to know, or to repeat it.
 std::string about(const RunReport& report, const CompiledProgram& program) {
   std::vector<std::vector<Field>> rows = {{{"Finished"}, {escape(report.finished)}}};
+  if (!report.study.empty()) rows.push_back({{"Study"}, {escape(report.study)}});
+  if (const std::optional<std::int64_t> records = all_records(report)) {
+    std::int64_t dropped = 0;
+    for (const ClientReport& client : report.clients) dropped += client.dropped;
+    rows.push_back({{"Records used"}, {grouped(*records)}});
+    rows.push_back({{"Records left out for a missing value"}, {grouped(dropped)}});
+  }
   std::vector<std::string> names;
   for (const ClientReport& client : report.clients) names.push_back(escape(client.name));
   if (!names.empty()) rows.push_back({{"Clients"}, {listed_some(names, 20)}});
+  if (!report.formula.empty()) rows.push_back({{"Formula"}, {code(report.formula)}});
   for (const auto& [input, columns] : report.columns) {
     std::vector<std::string> shown;
     for (const std::string& column : columns) shown.push_back(code(column));
-    rows.push_back({{"Input " + code(input)}, {listed_some(shown, 40)}});
+    rows.push_back({{input == "y" ? "Outcome " + code("y") : "Input " + code(input)},
+                    {listed_some(shown, 40)}});
   }
   for (const auto& [column, level] : report.references)
     rows.push_back(
@@ -276,10 +292,25 @@ std::string about(const RunReport& report, const CompiledProgram& program) {
                     {report.missing == "drop"  ? "left out"
                      : report.missing == "nan" ? "used with nan in its place"
                                                : "an error: there was none"}});
+  for (const ClientReport& client : report.clients) {
+    if (!report.client_details || client.missing.empty()) continue;
+    std::vector<std::string> parts;
+    for (const auto& [column, count] : client.missing)
+      parts.push_back(fmt::format("{} {}", code(column), grouped(count)));
+    rows.push_back({{"Missing values of " + escape(client.name)}, {listed_some(parts, 40)}});
+  }
   if (!report.run.empty()) rows.push_back({{"Run"}, {code(report.run)}});
   rows.push_back({{"Program (SHA-256)"}, {code(sha256_hex(program.text.text))}});
   rows.push_back({{"Plan (SHA-256)"}, {code(program.hash)}});
   return table("About this run", {{"What"}, {""}}, rows);
+}
+
+// What the program expected and did not find, before the results that it bears on.
+std::string cautions(const RunReport& report, const ir::Program& program) {
+  std::string html;
+  for (const std::string& text : warnings(report, program))
+    html += fmt::format("<p class=\"caution\"><strong>Warning:</strong> {}.</p>\n", escape(text));
+  return html;
 }
 
 }  // namespace
@@ -291,8 +322,9 @@ std::string report_html(const RunReport& report, const CompiledProgram& program)
   const std::string& path = program.text.name;
   Document document;
   document.kind = "report of a run";
-  document.title = path.substr(path.find_last_of('/') + 1);
-  document.lead = lead(report, plan) + figures(report, plan);
+  document.title = report.title.empty() ? path.substr(path.find_last_of('/') + 1) : report.title;
+  document.lead = purpose(program.text.text) + lead(report, plan) + figures(report, plan) +
+                  cautions(report, typed);
   document.sections.push_back({"results", "Results",
                                results_html(typed, sources, report.results.outputs,
                                             output_labels(typed, report.columns, report.sizes))});

@@ -156,10 +156,41 @@ std::string intervals(const Entry& entry) {
     return std::span(values).subspan(skip ? 1 : 0);
   };
   const Labels rows(entry.rows.begin() + (skip ? 1 : 0), entry.rows.end());
-  return figure(dot_chart(entry.name, rows, tail(entry.value->data),
-                          tail(entry.interval->lower.data), tail(entry.interval->upper.data)),
-                skip ? "Each entry with its interval; the intercept is in the table."
-                     : "Each entry with its interval.");
+  const auto chart = entry.name.ends_with("_ratio") ? ratio_chart : dot_chart;
+  return figure(chart(entry.name, rows, tail(entry.value->data), tail(entry.interval->lower.data),
+                      tail(entry.interval->upper.data)),
+                fmt::format("{} with its interval{}.", code(entry.name),
+                            skip ? "; the intercept is in the table" : ""));
+}
+
+// The numbers that others are given over, when an output says so by its name: "times", for curves of survival.
+struct Along {
+  std::string name;
+  const Tensor* at = nullptr;
+};
+std::optional<Along> along(const Outputs& outputs, std::int64_t length) {
+  for (const char* name : {"times", "thresholds", "lambda"}) {
+    const auto found = outputs.find(name);
+    if (found == outputs.end() || found->second.rank() != 1) continue;
+    const std::vector<double>& at = found->second.data;
+    const bool ordered = std::is_sorted(at.begin(), at.end()) ||
+                         std::is_sorted(at.begin(), at.end(), std::greater<>());
+    if (static_cast<std::int64_t>(at.size()) == length && length > 1 && ordered)
+      return Along{name, &found->second};
+  }
+  return std::nullopt;
+}
+
+// A curve, with the ends of its interval where it has one.
+std::string curve(const Entry& entry, const Along& axis) {
+  std::vector<Series> series = {{entry.name, entry.value->data}};
+  if (entry.interval) {
+    series.push_back({"lower", entry.interval->lower.data});
+    series.push_back({"upper", entry.interval->upper.data});
+  }
+  return figure(curve_chart(entry.name, axis.name, axis.at->data, series, axis.name == "times"),
+                fmt::format("{}{} over {}.", code(entry.name),
+                            entry.interval ? " with its interval" : "", code(axis.name)));
 }
 
 // The edges of the bins that an output counts, when there are such.
@@ -195,7 +226,7 @@ std::string bars(const Entry& entry, const Outputs& outputs) {
   return figure(bar_chart(entry.name, entry.rows, entry.value->data), "One bar per entry.");
 }
 
-std::string curves(const Entry& entry) {
+std::string curves(const Entry& entry, const Outputs& outputs) {
   const auto columns = static_cast<std::size_t>(entry.value->shape[1]);
   std::vector<Series> series(columns);
   for (std::size_t i = 0; i < entry.value->data.size(); ++i)
@@ -205,6 +236,9 @@ std::string curves(const Entry& entry) {
     keys += fmt::format(
         "<span class=\"key s{}\">{}</span> ", c % 6,
         c < entry.columns.size() ? escape(entry.columns[c]) : fmt::format("column {}", c + 1));
+  if (const std::optional<Along> axis = along(outputs, entry.value->shape[0]))
+    return figure(
+        curve_chart(entry.name, axis->name, axis->at->data, series, axis->name == "times"), keys);
   return figure(line_chart(entry.name, "row", series), keys);
 }
 
@@ -214,7 +248,16 @@ std::string picture(const Entry& entry, const Outputs& outputs, bool alone) {
   const Tensor& value = *entry.value;
   const std::vector<double>& data = value.data;
   const auto side = value.rank() == 2 ? static_cast<std::size_t>(value.shape[0]) : 0;
-  switch (picture_for(value, entry.interval.has_value())) {
+  const std::optional<Along> axis =
+      value.rank() == 1 ? along(outputs, value.shape[0]) : std::nullopt;
+  if (axis && axis->name == name) return "";
+  if (axis) return curve(entry, *axis);
+  PictureKind kind = picture_for(value, entry.interval.has_value());
+  // Between variables there is nothing to draw a line through.
+  if (!entry.rows.empty() && (kind == PictureKind::scree || kind == PictureKind::curve))
+    kind = data.size() <= 60 ? PictureKind::dots : PictureKind::none;
+  if (!entry.rows.empty() && kind == PictureKind::curves) kind = PictureKind::none;
+  switch (kind) {
     case PictureKind::none:
       return "";
     case PictureKind::dots:
@@ -228,7 +271,7 @@ std::string picture(const Entry& entry, const Outputs& outputs, bool alone) {
     case PictureKind::curve:
       return figure(line_chart(name, "entry", {{name, data}}), "The entries in order.");
     case PictureKind::curves:
-      return curves(entry);
+      return curves(entry, outputs);
     case PictureKind::heat_map:
       return figure(heat_map(name, entry.rows, entry.columns, side, data),
                     "Warm above zero, cool below.");

@@ -135,7 +135,11 @@ std::string study_section(const Plan& plan, const StudyFacts& study) {
   const char* missing = study.missing == "drop"  ? "left out"
                         : study.missing == "nan" ? "used with nan in its place"
                                                  : "an error";
-  return clients_table(study) + columns_table(plan, study) + references_part(study) +
+  const std::string written =
+      study.formula.empty()
+          ? ""
+          : fmt::format("<p>The columns are made by the formula {}.</p>\n", code(study.formula));
+  return clients_table(study) + written + columns_table(plan, study) + references_part(study) +
          fmt::format("<p>A record with a missing value in one of these columns is {}.{}</p>\n",
                      missing, sizes.empty() ? "" : " With these data " + sizes + ".") +
          messages_table(plan, study) + (study.simulation.empty() ? policy_part(plan, study) : "");

@@ -193,6 +193,8 @@ figcaption, .note { color: var(--muted); font-size: .85rem; margin: .2rem 0 .6re
 .numbers td:first-child { position: sticky; left: 0; background: var(--paper); }
 data sup { line-height: 0; }
 .index { color: var(--muted); font-size: .85em; }
+.purpose { margin: .2rem 0 .8rem; }
+.caution { border-left: .3rem solid #b45309; padding: .3rem .8rem; margin: .8rem 0; }
 .traces { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem 2rem; }
 .trace h3 { margin: 0 0 .4rem; }
 .trace .note { margin: 0; }

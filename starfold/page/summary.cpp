@@ -191,6 +191,21 @@ std::string clients_text(const RunReport& report) {
   return table_text(names, columns) + left_out(rows, report.clients.size(), "clients");
 }
 
+// "missing values: north bmi 3, age 1; south bmi 2".
+std::string missing_text(const RunReport& report) {
+  std::string text;
+  std::size_t clients = 0;
+  for (const ClientReport& client : report.clients) {
+    if (client.missing.empty() || ++clients > most_clients) continue;
+    std::vector<std::string> parts;
+    for (const auto& [column, count] : client.missing)
+      parts.push_back(fmt::format("{} {}", printable(column), count));
+    text += fmt::format("{}{} {}", text.empty() ? "missing values: " : "; ", printable(client.name),
+                        fmt::join(parts, ", "));
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
 // "5 rounds in 12 ms: reading data 5 ms, clients 6 ms"; what took next to nothing is not listed.
 std::string time_text(const RunReport& report, const Plan& plan) {
   const std::string rounds = report.rounds == 0 && plan.rounds > 0 ? "evaluated on pooled records"
@@ -212,9 +227,11 @@ std::string report_text(const RunReport& report, const CompiledProgram& program)
   for (const Group& group :
        groups_of(typed, report.results.outputs, output_labels(typed, report.columns, report.sizes)))
     text += group_text(group) + "\n";
+  for (const std::string& warning : warnings(report, typed))
+    text += fmt::format("warning: {}\n\n", printable(warning));
   const std::string traces = traces_text(report.results);
   if (!traces.empty()) text += traces + "\n";
-  text += clients_text(report);
+  text += clients_text(report) + missing_text(report);
   if (report.packed > 0) text += packed_note(report) + "\n";
   for (const Departure& departure : report.departures)
     text += fmt::format("client {} took part in the first {} of {} rounds only\n",

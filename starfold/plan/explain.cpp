@@ -280,8 +280,12 @@ std::vector<Line> loop_lines(const Plan& plan, ir::LoopId id) {
                      carried.type.to_string()});
   }
   for (const ir::Trace& trace : plan.program.traces) {
-    if (trace.loop == id)
-      lines.push_back({"trace " + trace.name, describe(plan, trace.node), "[]"});
+    if (trace.loop != id) continue;
+    const std::string what = trace.kind == ir::Trace::Kind::record   ? "trace " + trace.name
+                             : trace.kind == ir::Trace::Kind::expect ? "expect"
+                                                                     : "require";
+    lines.push_back(
+        {what, describe(plan, trace.node), plan.program.graph[trace.node].type().to_string()});
   }
   if (loop.until != ir::no_node)
     lines.push_back({"until", ir::print_expr(plan.program, loop.until), "[]"});

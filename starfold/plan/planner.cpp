@@ -88,6 +88,13 @@ class Planner {
     }
     for (const ir::Trace& trace : program_.traces) {
       if (trace.loop != no_loop) note(trace.loop, trace.node);
+      if (trace.kind != ir::Trace::Kind::require) continue;
+      // What must hold is known before a loop that is written after it: operands have smaller numbers.
+      for (LoopId loop = 0; loop < program_.loops.size(); ++loop) {
+        const ir::Loop& l = program_.loops[loop];
+        if (l.parent == trace.loop && !l.carried.empty() && trace.node < l.carried.front().param)
+          note(loop, trace.node);
+      }
     }
     return needs;
   }

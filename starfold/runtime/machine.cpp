@@ -13,12 +13,15 @@ using ir::NodeId;
 Machine::Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings,
                  const std::atomic<bool>* stop)
     : plan_(std::move(plan)),
+      demands_(demands_of(plan_->program)),
       sizes_(std::move(sizes)),
       shared_(settings.shared),
       values_(plan_->program.graph.size()),
       stop_(stop) {
   results_.iterations.resize(plan_->program.loops.size());
-  for (const ir::Trace& trace : plan_->program.traces) results_.traces[trace.name];
+  for (const ir::Trace& trace : plan_->program.traces) {
+    if (trace.kind == ir::Trace::Kind::record) results_.traces[trace.name];
+  }
   frames_.push_back({&plan_->body});
   advance();
 }
@@ -45,6 +48,7 @@ void Machine::absorb(const std::vector<MergeState>& merged,
     values_[round_->passes[i]] = std::move(passes.at(i));
   for (std::size_t i = 0; i < round_->merges.size(); ++i) {
     values_[round_->merges[i].fold] = {round_->merges[i].monoid->finish(merged[i])};
+    check(round_->merges[i].fold);
   }
   round_ = nullptr;
   finish_step();
@@ -137,13 +141,32 @@ void Machine::finish_step() {
 }
 
 void Machine::record_traces(ir::LoopId loop) {
-  for (const ir::Trace& trace : plan_->program.traces) {
-    if (trace.loop == loop) results_.traces[trace.name].push_back(value(trace.node).item());
+  const std::vector<ir::Trace>& traces = plan_->program.traces;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (traces[i].loop != loop) continue;
+    const Tensor& watched = value(traces[i].node);
+    if (traces[i].kind != ir::Trace::Kind::record) {
+      demand(plan_->program, i, watched, results_);
+    } else {
+      results_.traces[traces[i].name].push_back(watched.item());
+    }
+  }
+}
+
+// What must hold is asked as soon as it is known, before what is written after it can fail for the same reason.
+void Machine::check(NodeId id) {
+  const auto [begin, end] = demands_.equal_range(id);
+  for (auto it = begin; it != end; ++it) {
+    if (plan_->program.traces[it->second].loop == frames_.back().loop)
+      demand(plan_->program, it->second, value(id), results_);
   }
 }
 
 void Machine::compute(const std::vector<NodeId>& nodes) {
-  for (const NodeId id : nodes) values_[id] = evaluate(plan_->program.graph[id]);
+  for (const NodeId id : nodes) {
+    values_[id] = evaluate(plan_->program.graph[id]);
+    check(id);
+  }
 }
 
 std::vector<Tensor> Machine::evaluate(const ir::Node& node) {

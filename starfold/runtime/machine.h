@@ -7,6 +7,7 @@
 
 #include "starfold/merge/monoid.h"
 #include "starfold/plan/plan.h"
+#include "starfold/runtime/demand.h"
 #include "starfold/runtime/reference.h"
 #include "starfold/tensor/bytes.h"
 
@@ -59,11 +60,13 @@ class Machine {
   void close_loop();
   void finish_step();
   void record_traces(ir::LoopId loop);
+  void check(ir::NodeId id);
   void compute(const std::vector<ir::NodeId>& nodes);
   std::vector<Tensor> evaluate(const ir::Node& node);
   const Tensor& value(ir::NodeId id) const;
 
   std::shared_ptr<const Plan> plan_;
+  Demands demands_;
   SizeValues sizes_;
   Arrays shared_;
   std::vector<std::vector<Tensor>> values_;

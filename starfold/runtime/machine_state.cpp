@@ -40,11 +40,18 @@ void Machine::save(ByteWriter& out) const {
     out.tensor(Tensor({static_cast<std::int64_t>(values.size())}, values));
   }
   for (const std::int64_t iterations : results_.iterations) out.number(iterations);
+  out.number(static_cast<std::uint32_t>(results_.unmet.size()));
+  for (const auto& [place, entries] : results_.unmet) {
+    out.number(static_cast<std::uint64_t>(place));
+    out.tensor(Tensor({static_cast<std::int64_t>(entries.size())},
+                      std::vector<double>(entries.begin(), entries.end())));
+  }
 }
 
 Machine::Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings,
                  ByteReader& saved, const std::atomic<bool>* stop)
     : plan_(std::move(plan)),
+      demands_(demands_of(plan_->program)),
       sizes_(std::move(sizes)),
       shared_(settings.shared),
       values_(plan_->program.graph.size()),
@@ -71,6 +78,15 @@ Machine::Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Setti
   }
   for (std::size_t i = 0; i < plan_->program.loops.size(); ++i)
     results_.iterations.push_back(saved.number<std::int64_t>());
+  for (auto left = saved.number<std::uint32_t>(); left > 0; --left) {
+    const auto place = saved.number<std::uint64_t>();
+    check_range(place, plan_->program.traces.size());
+    std::vector<std::size_t>& entries = results_.unmet[place];
+    for (const double entry : saved.tensor().data) {
+      if (!(entry >= 0 && entry < 9007199254740992.0)) misfit();
+      entries.push_back(static_cast<std::size_t>(entry));
+    }
+  }
 }
 
 // Ends at a round: only there a state is saved.

@@ -9,6 +9,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
+#include "starfold/runtime/demand.h"
 #include "starfold/tensor/axis_view.h"
 #include "starfold/tensor/random_bits.h"
 
@@ -35,7 +36,8 @@ class Evaluator {
         sizes_(sizes),
         partition_(partition),
         clients_(clients),
-        input_(std::move(input)) {
+        input_(std::move(input)),
+        demands_(demands_of(program_)) {
     values_.resize(program_.graph.size());
     nodes_.resize(program_.loops.size() + 1);
     for (NodeId id = 0; id < program_.graph.size(); ++id)
@@ -73,16 +75,32 @@ class Evaluator {
         if (!ran[node.index]) run_loop(node.index);
         ran[node.index] = true;
         values_[id] = {loop_values_[node.index][node.slot]};
-        continue;
+      } else {
+        values_[id] = evaluate(node);
       }
-      values_[id] = evaluate(node);
+      check(id, region);
     }
     // Loops that are only traced have no result that would have called for them.
     for (LoopId loop = 0; loop < program_.loops.size(); ++loop) {
       if (homes_.of_loop[loop] == region && !ran[loop]) run_loop(loop);
     }
-    for (const ir::Trace& trace : program_.traces) {
-      if (trace.loop == region) results_.traces[trace.name].push_back(value(trace.node).item());
+    for (std::size_t i = 0; i < program_.traces.size(); ++i) {
+      const ir::Trace& trace = program_.traces[i];
+      if (trace.loop != region) continue;
+      if (trace.kind != ir::Trace::Kind::record) {
+        demand(program_, i, value(trace.node), results_);
+      } else {
+        results_.traces[trace.name].push_back(value(trace.node).item());
+      }
+    }
+  }
+
+  // What must hold is asked as soon as it is known.
+  void check(NodeId id, LoopId region) {
+    const auto [begin, end] = demands_.equal_range(id);
+    for (auto it = begin; it != end; ++it) {
+      if (program_.traces[it->second].loop == region)
+        demand(program_, it->second, value(id), results_);
     }
   }
 
@@ -133,11 +151,16 @@ class Evaluator {
     for (std::size_t client = 0; client < clients_; ++client) {
       Partition own;
       for (const auto& [record_set, counts] : partition_) own[record_set] = {counts[client]};
-      const Evaluator inside(body, sizes_, own, 1, [&](std::uint32_t index) {
-        return std::optional(seen_by(client, node.args[index]));
-      });
+      std::optional<Evaluator> inside;
+      try {
+        inside.emplace(body, sizes_, own, 1, [&](std::uint32_t index) {
+          return std::optional(seen_by(client, node.args[index]));
+        });
+      } catch (const Unmet& unmet) {  // a condition of the block, not one of the program around it
+        throw RunError(unmet.what(), unmet.where().value_or(node.span));
+      }
       for (std::size_t i = 0; i < body.outputs.size(); ++i) {
-        Tensor value = inside.value(body.outputs[i].node);
+        Tensor value = inside->value(body.outputs[i].node);
         if (!body.graph[body.outputs[i].node].federated()) value.shape.insert(value.shape.begin(), 1);
         parts[i].push_back(std::move(value));
       }
@@ -201,6 +224,7 @@ class Evaluator {
   const Partition& partition_;
   std::size_t clients_;
   InputValue input_;
+  Demands demands_;
   std::vector<std::vector<Tensor>> values_;
   std::vector<std::vector<NodeId>> nodes_;  // by region, region 0 outside all loops
   std::map<LoopId, std::vector<Tensor>> loop_values_;

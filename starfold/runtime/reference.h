@@ -18,6 +18,8 @@ struct Results {
   std::vector<std::int64_t> iterations;  // per loop that runs, in program order, over all its runs
   // What stays at the clients, by name and client; only who has all records has it.
   std::map<std::string, std::vector<Tensor>> kept;
+  // Expectations that did not hold, by their place among the traces: the entries, from 0, of one that is a vector.
+  std::map<std::size_t, std::vector<std::size_t>> unmet;
 };
 
 // Evaluates a program with all records in one place, clients concatenated in order. What a client computes alone is

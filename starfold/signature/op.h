@@ -13,6 +13,7 @@
 
 #include "starfold/diag/diagnostic.h"
 #include "starfold/merge/monoid.h"
+#include "starfold/signature/norms.h"
 #include "starfold/signature/range.h"
 #include "starfold/tensor/tensor.h"
 #include "starfold/types/type.h"
@@ -213,7 +214,9 @@ struct Op {
   double (*map2)(double, double) = nullptr;  // B, G: the scalar map
   // A, MatMul: the merge along the record axis; null marks a holistic aggregation, which has none.
   const Monoid* monoid = nullptr;
-  Lowering lowering = nullptr;    // A: of a fold of the record axis; null: it merges as it is
+  Lowering lowering = nullptr;  // A: of a fold of the record axis; null: it merges as it is
+  Lowering in_sums =
+      nullptr;  // A: the same where messages must add up (masks, noise); null: it does, or cannot
   SupportRule support = nullptr;  // of a fold that merges; null: a careful client sends none
 
   Kernel kernel = Kernel::general;
@@ -227,8 +230,10 @@ struct Op {
   Naming naming = Naming::usual;
   // Naming::listed, per result and axis: an axis of the operand, or -1 for an order of its own.
   std::vector<std::vector<int>> named_as;
-  int order = 0;          // differentiation: how often
-  RangeRule range;        // of the entries of the (first) result; empty: nothing is known
+  int order = 0;             // differentiation: how often
+  RangeRule range;           // of the entries of the (first) result; empty: nothing is known
+  NormRule norms = nullptr;  // of a cell of the (first) result; null: what the range says
+  bool clips = false;  // moves its first operand within bounds: what contributions are bounded by
   bool standard = false;  // of the contract, not a user's that may have the same name elsewhere
 
   // Whether small changes of operand i never change the result: its derivative is zero everywhere.

@@ -1,6 +1,7 @@
 #include "starfold/study/check_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "starfold/base/utf8.h"
 #include "starfold/diag/render.h"
 #include "starfold/plan/explain.h"
+#include "starfold/privacy/report.h"
 #include "starfold/runtime/engine_print.h"
 #include "starfold/study/facts.h"
 #include "starfold/syntax/parser.h"
@@ -61,10 +63,47 @@ std::string intermediate_form(const std::string& form, const CompiledProgram& pr
   return form == "plan" ? print(*program.plan, true) : print_blocks(program.plan);
 }
 
-std::string check_text(const CompiledProgram& program, const StudyFacts* study) {
-  return types_text(program.compilation) +
-         exposure_text(*program.plan, program.compilation.sources) +
-         (study != nullptr ? "\n" + facts_text(*study, *program.plan) : "");
+privacy::Known known_before_run(const Study& study, const ir::Program& program,
+                                const StudyFacts* facts) {
+  check_study(study, program);
+  privacy::Known known;
+  if (facts != nullptr) known.sizes = facts->sizes;
+  for (const auto& [name, value] : study.values) {
+    const auto is_name = [name = name](const auto& declared) { return declared.name == name; };
+    if (std::any_of(program.sizes.begin(), program.sizes.end(), is_name))
+      known.sizes[name] = size_value(name, value);
+    else
+      known.inputs[name] = value;
+  }
+  return known;
+}
+
+PrivacyCheck check_privacy(const CompiledProgram& program, privacy::Unit unit,
+                           privacy::Neighbours neighbours, const privacy::Known& given) {
+  const ir::Program& declared = program.plan->program;
+  const privacy::Known known = privacy::with_defaults(declared, given);
+  PrivacyCheck check;
+  check.found = privacy::sensitivities(*program.plan, unit, neighbours, known);
+  for (const auto& [name, value] : known.inputs) {
+    if (given.inputs.count(name) == 0 && value.shape.empty())
+      check.assumed.push_back(fmt::format("{} = {}", name, value.item()));
+  }
+  privacy::report_unbounded(*program.plan, check.found, check.refusals);
+  return check;
+}
+
+std::string check_text(const CompiledProgram& program, const StudyFacts* study,
+                       const PrivacyCheck* privacy) {
+  std::string text =
+      types_text(program.compilation) + exposure_text(*program.plan, program.compilation.sources);
+  if (study != nullptr) text += "\n" + facts_text(*study, *program.plan);
+  if (privacy == nullptr) return text;
+  text +=
+      "\n" + privacy::sensitivity_text(*program.plan, program.compilation.sources, privacy->found);
+  if (!privacy->assumed.empty())
+    text += fmt::format("\nDefaults of shared inputs count as their values here: {}.\n",
+                        fmt::join(privacy->assumed, ", "));
+  return text;
 }
 
 std::string explain_report(const CompiledProgram& program, const StudyFacts* study) {
@@ -78,8 +117,17 @@ std::string explain_report_json(const CompiledProgram& program, const StudyFacts
   return json_line(object);
 }
 
-std::string check_json(const CompiledProgram& program, const StudyFacts* study) {
+std::string check_json(const CompiledProgram& program, const StudyFacts* study,
+                       const PrivacyCheck* privacy) {
   const Compilation& compilation = program.compilation;
+  nlohmann::json diagnostics = render_json(compilation.diagnostics, compilation.sources);
+  nlohmann::json rounds =
+      program.plan ? exposure_json(*program.plan, compilation.sources) : nlohmann::json::array();
+  if (privacy != nullptr) {
+    for (nlohmann::json& refusal : render_json(privacy->refusals, compilation.sources))
+      diagnostics.push_back(std::move(refusal));
+    privacy::add_sensitivities(rounds, *program.plan, compilation.sources, privacy->found);
+  }
   nlohmann::json types = nlohmann::json::array();
   for (const ir::NameType& name : compilation.program.name_types) {
     types.push_back({{"name", name.name},
@@ -87,13 +135,18 @@ std::string check_json(const CompiledProgram& program, const StudyFacts* study) 
                      {"line", line_of(compilation, name.span)}});
   }
   std::vector<std::pair<std::string, nlohmann::json>> members = {
-      {"ok", compilation.ok()},
-      {"diagnostics", render_json(compilation.diagnostics, compilation.sources)},
+      {"ok", compilation.ok() && (privacy == nullptr || privacy->found.bounded())},
+      {"diagnostics", std::move(diagnostics)},
       {"types", std::move(types)},
-      {"rounds",
-       program.plan ? exposure_json(*program.plan, compilation.sources) : nlohmann::json::array()}};
+      {"rounds", std::move(rounds)}};
   if (is_split(compilation.program))
     members.insert(members.begin() + 1, {"split", nlohmann::json(true)});
+  if (privacy != nullptr) {
+    members.emplace_back("privacy",
+                         nlohmann::json{{"unit", to_string(privacy->found.unit)},
+                                        {"neighbours", to_string(privacy->found.neighbours)},
+                                        {"assumed", privacy->assumed}});
+  }
   if (study != nullptr) members.emplace_back("study", facts_json(*study, *program.plan));
   return json_ordered_line(members);
 }

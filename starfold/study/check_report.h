@@ -2,17 +2,36 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "starfold/federation/program.h"
 #include "starfold/page/pages.h"
+#include "starfold/privacy/sensitivity.h"
+#include "starfold/study/study.h"
 #include "starfold/study/trouble.h"
 
 namespace starfold {
 
-// The type of every name and the exposure table; then what a study adds. The program has no errors.
-std::string check_text(const CompiledProgram& program, const StudyFacts* study = nullptr);
+// What `check --privacy` finds: how much one unit of privacy can change each release, and what cannot be released.
+struct PrivacyCheck {
+  privacy::Sensitivities found;
+  std::vector<std::string> assumed;  // shared inputs whose defaults were taken: "c = 1"
+  Diagnostics refusals;
+};
+// Sizes and shared inputs that a study or the command line gives, and sizes that its data says. StudyError when the program does
+// not have what is given.
+privacy::Known known_before_run(const Study& study, const ir::Program& program,
+                                const StudyFacts* facts = nullptr);
+// The program is planned with `additive`, and has no errors; sizes and values are those that a study or options give.
+PrivacyCheck check_privacy(const CompiledProgram& program, privacy::Unit unit,
+                           privacy::Neighbours neighbours, const privacy::Known& given);
+
+// The type of every name and the exposure table; then what a study adds, and privacy. The program has no errors.
+std::string check_text(const CompiledProgram& program, const StudyFacts* study = nullptr,
+                       const PrivacyCheck* privacy = nullptr);
 // The object of `check --json`, on one line; also for a program with errors. A study is under the key `study`.
-std::string check_json(const CompiledProgram& program, const StudyFacts* study = nullptr);
+std::string check_json(const CompiledProgram& program, const StudyFacts* study = nullptr,
+                       const PrivacyCheck* privacy = nullptr);
 
 // The same for `explain`: encoders, merges and decoders of each round.
 std::string explain_report(const CompiledProgram& program, const StudyFacts* study = nullptr);

@@ -22,10 +22,9 @@ namespace fs = std::filesystem;
 class TableHead : public RecordTable {
  public:
   explicit TableHead(const ColumnPlan& plan) {
-    for (const auto& [input, columns] : plan) {
-      const std::size_t count = column_names(columns).size();
-      inputs_.emplace(input, Place{columns_, count});
-      columns_ += count;
+    for (const auto& [input, names] : input_names(plan)) {
+      inputs_.emplace(input, Place{columns_, names.size()});
+      columns_ += names.size();
     }
   }
   const double* kept(std::size_t /*block*/) const override { return nullptr; }
@@ -46,8 +45,9 @@ void add_data(const Study& study, const ir::Program& program, StudyFacts& facts)
   std::vector<DataSource> sources;
   for (const StudyClient& client : study.clients)
     sources.push_back(open_source(program, client.name, client.data, tables));
-  const ColumnPlan plan = plan_columns(program, sources, study.bindings, study.categoricals);
-  for (const auto& [input, bound] : plan) facts.columns[input] = column_names(bound);
+  const ColumnPlan plan =
+      plan_columns(program, sources, study.bindings, study.categoricals, study_formula(study));
+  facts.columns = input_names(plan);
   for (const DataSource& source : sources) {
     Client client{source.client, {}, nullptr};
     if (!source.table) {
@@ -66,6 +66,17 @@ void add_named_columns(const Study& study, const ir::Program& program, StudyFact
     const bool text = study.categoricals.count(name) != 0;
     columns.push_back({name, text ? ColumnKind::text : ColumnKind::number, ""});
   };
+  if (!study.formula.empty()) {
+    const formula::Formula formula = formula::parse_formula(study.formula);
+    if (has_dot(formula)) return;
+    std::vector<std::string> names = names_in(formula.right);
+    if (formula.response) {
+      for (const std::string& name : names_in(*formula.response)) names.push_back(name);
+    }
+    for (const std::string& name : names) {
+      if (name != "site") add(name);
+    }
+  }
   for (const ir::Input& input : program.inputs) {
     const auto bound = study.bindings.find(input.name);
     if (bound == study.bindings.end() && input.type.federated()) add(input.name);
@@ -74,8 +85,8 @@ void add_named_columns(const Study& study, const ir::Program& program, StudyFact
     for (const std::string& name : bound->second.columns) add(name);
   }
   const ColumnPlan plan = plan_columns(program, {node_source("a node", std::move(columns))},
-                                       study.bindings, study.categoricals);
-  for (const auto& [input, bound] : plan) facts.columns[input] = column_names(bound);
+                                       study.bindings, study.categoricals, study_formula(study));
+  facts.columns = input_names(plan);
   if (plan.empty()) return;
   Client client{"a node", {}, std::make_shared<TableHead>(plan)};
   facts.sizes = bind_client(program, client, facts.sizes);
@@ -123,6 +134,7 @@ StudyFacts study_facts(const Study& study, const ir::Program& program) {
   facts.simulation = study.simulation;
   facts.missing = missing_word(study.missing);
   facts.references = reference_levels(study);
+  facts.formula = study.formula;
   for (const StudyClient& client : study.clients)
     facts.clients.push_back({client.name,
                              client.source.empty()
@@ -140,6 +152,7 @@ StudyFacts study_facts(const Study& study, const ir::Program& program) {
 
 std::string facts_text(const StudyFacts& facts, const Plan& plan) {
   std::string text = fmt::format("The study {}:\n{}", printable(facts.file), clients_text(facts));
+  if (!facts.formula.empty()) text += fmt::format("  formula {}\n", printable(facts.formula));
   for (const ir::Input& input : plan.program.inputs) {
     if (!input.type.federated() || !facts.simulation.empty()) continue;
     const auto columns = facts.columns.find(input.name);
@@ -176,6 +189,7 @@ nlohmann::json facts_json(const StudyFacts& facts, const Plan& plan) {
                          {"columns", facts.columns}, {"sizes", facts.sizes},
                          {"missing", facts.missing}, {"round_numbers", std::move(numbers)}};
   if (!facts.simulation.empty()) json["simulation"] = facts.simulation;
+  if (!facts.formula.empty()) json["formula"] = facts.formula;
   return json;
 }
 

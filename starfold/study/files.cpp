@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "starfold/base/utf8.h"
+#include "starfold/node/disk.h"
 #include "starfold/study/study.h"
 
 namespace starfold {
@@ -31,15 +32,6 @@ struct File {
     if (number > STDERR_FILENO) ::close(number);
   }
 };
-
-bool write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno != EINTR) return false;
-    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
-}
 
 }  // namespace
 

@@ -39,15 +39,17 @@ StudyData load_clients(const Study& study, const ir::Program& program) {
   std::vector<DataSource> sources;
   for (const StudyClient& client : study.clients)
     sources.push_back(open_source(program, client.name, client.data, tables));
-  const ColumnPlan plan = plan_columns(program, sources, study.bindings, study.categoricals);
+  const ColumnPlan plan =
+      plan_columns(program, sources, study.bindings, study.categoricals, study_formula(study));
   StudyData data;
-  for (const auto& [input, bound] : plan) data.columns[input] = column_names(bound);
+  data.columns = input_names(plan);
   std::vector<Client> clients;
   for (const DataSource& source : sources) {
     LoadedClient loaded =
         load_client(program, source, plan, {study.missing, threads}, tables.room());
     clients.push_back(std::move(loaded.client));
     data.dropped.push_back(loaded.dropped);
+    data.missing.push_back(std::move(loaded.missing));
   }
   data.packs = keep_apart(program, std::move(clients));
   return data;

@@ -16,6 +16,7 @@ struct StudyData {
   std::vector<Pack> packs;
   std::map<std::string, std::vector<std::string>> columns;  // by input: what its columns are called
   std::vector<std::int64_t> dropped;  // by client: records left out because a value is missing
+  std::vector<std::map<std::string, std::int64_t>> missing;  // by client and column: missing values
 };
 
 // The threads a study asks for, or all there are.

@@ -13,6 +13,9 @@ class NodeTable : public Table {
                                   RecordRange /*range*/) const override {
     throw Bug("the records of a node are not here");
   }
+  LevelCounts levels(std::size_t /*column*/, std::size_t /*most*/) const override {
+    throw Bug("the records of a node are not here");
+  }
 
  private:
   std::vector<ColumnInfo> columns_;

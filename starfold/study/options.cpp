@@ -85,7 +85,7 @@ void add_client(Study& study, const std::string& text) {
   for (const StudyClient& other : study.clients) {
     if (other.name == name) throw StudyError(fmt::format("two clients are named {}", name));
   }
-  study.clients.push_back({name, {path, {}, {}, {}}});
+  study.clients.push_back({name, {path, {}, {}, {}, {}}});
 }
 
 std::pair<std::string, ColumnChoice> parse_binding(const std::string& text) {
@@ -96,6 +96,22 @@ std::pair<std::string, ColumnChoice> parse_binding(const std::string& text) {
   std::string part;
   while (!choice.rest && std::getline(parts, part, ',')) choice.columns.push_back(part);
   return {std::move(input), std::move(choice)};
+}
+
+// Levels in their order; the first is the reference.
+std::pair<std::string, std::shared_ptr<const Categorical>> parse_levels(const std::string& text) {
+  auto [column, list] = name_and_value(text, "--levels", "sex=f,m");
+  auto declared = std::make_shared<Categorical>();
+  std::istringstream parts(list);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const auto& known = declared->levels;
+    if (std::find(known.begin(), known.end(), part) != known.end())
+      throw StudyError(fmt::format("--levels {} names a level twice", column));
+    declared->levels.push_back(part);
+  }
+  if (declared->levels.size() < 2)
+    throw StudyError(fmt::format("--levels {}: a factor has at least two levels", column));
+  return {std::move(column), std::move(declared)};
 }
 
 // Adds what options say; each may be said once, and wins over the study.
@@ -128,6 +144,23 @@ void add_values(Study& study, const std::vector<std::string>& settings) {
   }
 }
 
+// What options say of how files are written is said of all clients.
+void set_dialects(Study& study, const StudyOptions& options) {
+  const std::pair<const char*, const std::string&> single[] = {{"delimiter", options.delimiter},
+                                                               {"decimal", options.decimal},
+                                                               {"encoding", options.encoding},
+                                                               {"dates", options.dates},
+                                                               {"sheet", options.sheet}};
+  for (StudyClient& client : study.clients) {
+    Dialect& dialect = client.data.dialect;
+    if (!options.na.empty()) dialect.na.clear();
+    for (const std::string& word : options.na) set_dialect(dialect, "na", word);
+    for (const auto& [key, value] : single) {
+      if (!value.empty()) set_dialect(dialect, key, value);
+    }
+  }
+}
+
 Study read_study(const std::string& file) {
   constexpr std::size_t most = std::size_t{1} << 24U;
   const std::string text = read_text(file, most);
@@ -146,7 +179,19 @@ Study make_study(const StudyOptions& options) {
   if (is_study(options.file)) study = read_study(options.file);
   if (study.program.empty()) study.program = options.file;
   for (const std::string& text : options.clients) add_client(study, text);
+  set_dialects(study, options);
   add_options(study.bindings, options.bindings, "--bind", parse_binding);
+  add_options(study.categoricals, options.levels, "--levels", parse_levels);
+  if (!options.formula.empty()) {
+    study.formula = options.formula;
+    // It wins over what the study's file binds to the same inputs.
+    for (const char* input : {"x", "y"}) {
+      if (std::none_of(options.bindings.begin(), options.bindings.end(), [&](const auto& text) {
+            return text.starts_with(fmt::format("{}=", input));
+          }))
+        study.bindings.erase(input);
+    }
+  }
   if (!options.missing.empty()) study.missing = parse_missing(options.missing);
   if (!options.memory.empty()) study.memory = parse_memory(options.memory);
   add_values(study, options.settings);
@@ -163,6 +208,8 @@ Study make_study(const StudyOptions& options) {
   }
   if (!study.clients.empty() && !study.simulation.empty())
     throw StudyError("a run has clients with data or simulated ones, not both");
+  if (!study.formula.empty() && !study.simulation.empty())
+    throw StudyError("a formula is for clients with data; simulated ones have no columns");
   if (!options.simulate.empty() && !(options.bindings.empty() && options.missing.empty()))
     throw StudyError(
         "--bind and --missing are for clients with data; simulated ones have no columns");

@@ -13,7 +13,15 @@ struct StudyOptions {
   std::vector<std::string> clients = {};   // "oslo=oslo.csv"
   std::vector<std::string> bindings = {};  // "x=age,bmi"
   std::vector<std::string> settings = {};  // "ridge=0.1"
+  std::string formula = {};
+  std::vector<std::string> levels = {};  // "sex=f,m"
   std::string missing = {};
+  std::vector<std::string> na = {};
+  std::string delimiter = {};
+  std::string decimal = {};
+  std::string encoding = {};
+  std::string dates = {};
+  std::string sheet = {};
   std::string memory = {};
   std::string simulate = {};
   std::string out = {};

@@ -17,6 +17,7 @@
 #include "starfold/study/carriers.h"
 #include "starfold/study/checkpoint.h"
 #include "starfold/study/node_table.h"
+#include "starfold/study/run.h"
 
 namespace starfold {
 namespace {
@@ -33,7 +34,7 @@ std::string new_run() {
 
 // --- what nodes have --------------------------------------------------------------------------------
 
-DataSource source_of(const StudyClient& client, const Bytes& answer) {
+NodeDescription description_of(const StudyClient& client, const Bytes& answer) {
   Message message;
   try {
     message = decode_message(answer);
@@ -45,15 +46,14 @@ DataSource source_of(const StudyClient& client, const Bytes& answer) {
   const auto* described = std::get_if<DescriptionMessage>(&message);
   if (described == nullptr)
     throw RunError(fmt::format("client {} does not say what it has", client.name));
-  const NodeDescription description = parse_description(described->text);
-  const auto found = description.sources.find(client.source);
-  if (found == description.sources.end()) {
+  NodeDescription description = parse_description(described->text);
+  if (description.sources.count(client.source) == 0) {
     std::vector<std::string> names;
     for (const auto& [name, columns] : description.sources) names.push_back(printable(name));
     throw RunError(fmt::format("client {} has no source {}; it has {}", client.name,
                                printable(client.source), fmt::join(names, ", ")));
   }
-  return node_source(client.name, found->second);
+  return description;
 }
 
 // --- the way there ----------------------------------------------------------------------------------
@@ -95,6 +95,24 @@ std::string checkpoint_folder(const Study& study) {
 
 }  // namespace
 
+std::vector<NodeDescription> describe_nodes(const Study& study, const std::atomic<bool>* stop) {
+  RunControl control;
+  control.stop = stop;
+  RemoteOptions options;
+  options.on_dropout = RemoteOptions::Dropout::stop;
+  options.timeout = study.federation.timeout;
+  options.stop = stop;
+  std::vector<std::string> names;
+  for (const StudyClient& client : study.clients) names.push_back(client.name);
+  const std::unique_ptr<Carrier> carrier = carrier_of(study, control);
+  const std::vector<Bytes> answers =
+      ask_all(*carrier, names, encode_message(DescribeMessage{}), options);
+  std::vector<NodeDescription> described;
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    described.push_back(description_of(study.clients[i], answers[i]));
+  return described;
+}
+
 RunReport run_over_nodes(const Study& study, const std::shared_ptr<const CompiledProgram>& program,
                          const Settings& settings, const RunControl& control) {
   std::vector<std::string> names;
@@ -121,14 +139,20 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   const std::vector<Bytes> answers =
       ask_all(*carrier, names, encode_message(DescribeMessage{}), options);
   std::vector<DataSource> sources;
-  for (std::size_t i = 0; i < answers.size(); ++i)
-    sources.push_back(source_of(study.clients[i], answers[i]));
+  FormulaRequest formula{study.formula, {}, {}};
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const StudyClient& client = study.clients[i];
+    const NodeDescription description = description_of(client, answers[i]);
+    sources.push_back(node_source(client.name, description.sources.at(client.source)));
+    formula.sites.push_back({client.name, description.name, client.source});
+  }
   const ir::Program& typed = program->compilation.program;
-  const ColumnPlan columns = plan_columns(typed, sources, study.bindings, study.categoricals);
+  const ColumnPlan columns =
+      plan_columns(typed, sources, study.bindings, study.categoricals, formula);
   identity.run = new_run();
   identity.sample = study.federation.sample;
   identity.study = fs::path(study.file).filename().string();
-  identity.bindings = binding_text({columns, study.missing});
+  identity.bindings = binding_text(bindings_of(columns, study.missing));
 
   Coordinator coordinator =
       control.resume ? Coordinator::resume(program, settings, names, *saved, control.stop, identity)
@@ -142,10 +166,13 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
         refused.reason() == Refusal::pending || refused.reason() == Refusal::max_refusals;
     if (!rule_of(refused.reason()).empty() && !by_owner) checkpoint.finish();
     throw;
+  } catch (const Unmet& unmet) {
+    checkpoint.finish();
+    throw named(unmet, typed, input_names(columns));
   }
   checkpoint.finish();
   report.sample = study.federation.sample;
-  for (const auto& [input, bound] : columns) report.columns[input] = column_names(bound);
+  report.columns = input_names(columns);
   return report;
 }
 

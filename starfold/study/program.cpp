@@ -83,4 +83,9 @@ std::shared_ptr<const CompiledProgram> open_program(const std::string& name, Pro
   return compile_program(find_program(name), options);
 }
 
+std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramOptions options) {
+  const bool none = !study.formula.empty() && !has_intercept(study.formula);
+  return open_program(study.program, std::move(options), none ? Intercept::none : Intercept::usual);
+}
+
 }  // namespace starfold

@@ -19,10 +19,15 @@ std::vector<std::string> library_program_names();
 // Whether the model that a program fits has an intercept: formulas say so, and the module `model` follows.
 enum class Intercept { usual, none };
 
+struct Study;
+
 // Finds a program and compiles it, with modules from beside it. StudyError when there is none of that name;
 // mistakes in it are in its diagnostics.
 std::shared_ptr<const CompiledProgram> open_program(const std::string& name,
                                                     ProgramOptions options = {},
                                                     Intercept intercept = Intercept::usual);
+// The program of a study, with an intercept unless its formula has none. UsageError also when the formula is none.
+std::shared_ptr<const CompiledProgram> open_program(const Study& study,
+                                                    ProgramOptions options = {});
 
 }  // namespace starfold

@@ -10,38 +10,12 @@
 #include "starfold/base/utf8.h"
 #include "starfold/study/study.h"
 #include "starfold/study/survey.h"
+#include "starfold/study/toml_text.h"
 
 namespace starfold {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string toml_text(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
-      quoted += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
-// A key, in quotes only where it needs them.
-std::string toml_key(const std::string& text) {
-  const bool bare = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '-';
-  });
-  return bare ? text : toml_text(text);
-}
-
-std::string toml_list(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  for (const std::string& text : texts) quoted.push_back(toml_text(text));
-  return fmt::format("[{}]", fmt::join(quoted, ", "));
-}
 
 class Writer {
  public:
@@ -211,17 +185,20 @@ class Writer {
     return text.empty() ? "" : "\n[sizes]\n" + text;
   }
 
-  // Levels are values of records: they are for people to write.
   std::string categoricals() const {
     std::string text;
     for (const SurveyColumn& candidate : survey_.columns) {
       if (candidate.kind != ColumnKind::text || !candidate.objection.empty()) continue;
       text += fmt::format(
-          "\n# {} is text. To use it, add it to the columns of an input and name its levels:\n"
-          "# [categorical.{}]\n# levels = [\"a\", \"b\"]\n# coding = \"onehot\"  # or \"codes\": "
+          "\n# {} is text. To use it, add it to the columns of an input, or to a formula, and "
+          "name its levels:\n"
+          "# [categorical.{}]\n# levels = {}\n# coding = \"onehot\"  # or \"codes\": "
           "1, 2, ...\n"
-          "# reference = \"a\"   # the level without a column of its own\n",
-          printable(candidate.name), toml_key(candidate.name));
+          "# reference = {}   # the level without a column of its own\n",
+          printable(candidate.name), toml_key(candidate.name),
+          toml_list(candidate.levels.empty() ? std::vector<std::string>{"a", "b"}
+                                             : candidate.levels),
+          toml_text(candidate.levels.empty() ? "a" : candidate.levels.front()));
     }
     return text;
   }

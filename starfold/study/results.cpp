@@ -7,6 +7,7 @@
 #include "starfold/base/hash.h"
 #include "starfold/base/json.h"
 #include "starfold/page/number.h"
+#include "starfold/page/pages.h"
 #include "starfold/study/seal.h"
 
 namespace starfold {
@@ -87,6 +88,7 @@ nlohmann::json clients_json(const StudyRun& run) {
       json.erase("records");
     } else if (clients.size() < run.study.clients.size()) {
       json["dropped"] = client.dropped;
+      if (!client.missing.empty()) json["missing"] = client.missing;
       json["data"] = data_json(run.study.clients[clients.size()].data);
     }
     clients.push_back(std::move(json));
@@ -120,8 +122,14 @@ nlohmann::json records_json(const RunReport& report) {
 std::string run_json(const StudyRun& run) {
   const RunReport& report = run.report;
   nlohmann::json clients = nlohmann::json::array();
-  for (const ClientReport& client : report.clients) clients.push_back(client_json(client));
+  for (const ClientReport& client : report.clients) {
+    clients.push_back(client_json(client));
+    if (client.dropped > 0) clients.back()["dropped"] = client.dropped;
+    if (!client.missing.empty()) clients.back()["missing"] = client.missing;
+  }
+  const ir::Program& typed = run.program->compilation.program;
   nlohmann::json json = {{"outputs", outputs_json(report.results)},
+                         {"warnings", warnings(report, typed)},
                          {"traces", traces_json(report.results)},
                          {"iterations", report.results.iterations},
                          {"rounds", report.rounds},
@@ -145,6 +153,7 @@ std::string record_file(const StudyRun& run, const std::map<std::string, std::st
                          {"versions", run.versions},
                          {"sizes", report.sizes},
                          {"columns", report.columns},
+                         {"warnings", warnings(report, run.program->compilation.program)},
                          {"settings", nlohmann::json::object()},
                          {"options", options_json(run.study)},
                          {"traces", traces_json(report.results)},
@@ -155,6 +164,7 @@ std::string record_file(const StudyRun& run, const std::map<std::string, std::st
                          {"records", records_json(report)},
                          {"seconds", report.seconds}};
   add_federation(json, report);
+  if (!report.formula.empty()) json["formula"] = report.formula;
   if (!run.study.file.empty()) json["study"] = shown_path(run.study.file);
   if (!run.study.simulation.empty()) json["simulation"] = run.study.simulation;
   for (const auto& [name, module] : text.modules) json["modules"][name] = sha256_hex(module);

@@ -7,6 +7,8 @@
 
 #include "starfold/base/version.h"
 #include "starfold/data/memory.h"
+#include "starfold/page/pages.h"
+#include "starfold/runtime/demand.h"
 #include "starfold/runtime/reference.h"
 #include "starfold/study/load.h"
 #include "starfold/study/over_nodes.h"
@@ -61,15 +63,27 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
   const Stopwatch loading;
   StudyData data = load_study(run.study, typed, settings);
   const double load_seconds = loading.seconds();
-  run.report = control.reference ? run_reference(typed, data.packs, settings)
-                                 : run_federated(run, std::move(data.packs), settings, control);
+  try {
+    run.report = control.reference ? run_reference(typed, data.packs, settings)
+                                   : run_federated(run, std::move(data.packs), settings, control);
+  } catch (const Unmet& unmet) {
+    throw named(unmet, typed, data.columns);
+  }
   run.report.times.load = load_seconds;
   run.report.columns = std::move(data.columns);
   for (std::size_t i = 0; i < data.dropped.size(); ++i)
     run.report.clients.at(i).dropped = data.dropped[i];
+  for (std::size_t i = 0; i < data.missing.size(); ++i)
+    run.report.clients.at(i).missing = std::move(data.missing[i]);
 }
 
 }  // namespace
+
+RunError named(const Unmet& unmet, const ir::Program& program,
+               const std::map<std::string, std::vector<std::string>>& columns) {
+  const std::string text = unmet_text(program, unmet.place(), unmet.entries(), columns);
+  return unmet.where() ? RunError(text, *unmet.where()) : RunError(text);
+}
 
 StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
                    const RunControl& control) {
@@ -99,7 +113,10 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   // Made-up clients have nothing to hide.
   run.report.client_details =
       !over_nodes && (run.study.client_details || !run.study.simulation.empty());
+  run.report.title = run.study.title;
+  run.report.study = run.study.file.substr(run.study.file.find_last_of('/') + 1);
   run.report.missing = missing_word(run.study.missing);
+  run.report.formula = run.study.formula;
   run.report.references = reference_levels(run.study);
   run.report.finished = fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));
   run.versions["starfold"] = version();

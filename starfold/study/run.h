@@ -9,6 +9,7 @@
 #include <string>
 
 #include "starfold/federation/local.h"
+#include "starfold/runtime/demand.h"
 #include "starfold/study/study.h"
 
 namespace starfold {
@@ -30,6 +31,10 @@ struct RunControl {
   bool resume = false;                      // over nodes: go on with the unfinished run
   const std::atomic<bool>* stop = nullptr;  // set to end the run after the current round
 };
+
+// The error with the names of columns instead of numbers.
+RunError named(const Unmet& unmet, const ir::Program& program,
+               const std::map<std::string, std::vector<std::string>>& columns);
 
 // Runs a study's program, which must have no errors, over its data. StudyError when the study does not fit the
 // program, RunError when data, numerics or a client stop it. Compiling was timed by who did it.

@@ -10,6 +10,7 @@
 #include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
+#include "starfold/data/dialect_toml.h"
 #include "starfold/data/memory.h"
 #include "starfold/data/toml_reader.h"
 
@@ -25,7 +26,8 @@ class Reader : TomlReader {
   Study read(const toml::table& root) {
     study_.file = file();
     only(root, "",
-         {"program", "inputs", "sizes", "client", "categorical", "options", "federation"});
+         {"title", "program", "inputs", "sizes", "client", "categorical", "options", "federation"});
+    if (const toml::node* title = root.get("title")) study_.title = string(*title, "title");
     const toml::node* program = root.get("program");
     if (program == nullptr)
       fail(root, "program is missing: a path, or the name of a library program");
@@ -54,6 +56,11 @@ class Reader : TomlReader {
   void read_inputs(const toml::table& inputs) {
     for (const auto& [key, node] : inputs) {
       const std::string name(key.str());
+      if (name == "formula" && node.is_string()) {
+        study_.formula = node.as_string()->get();
+        if (study_.formula.empty()) fail(node, "inputs.formula is empty");
+        continue;
+      }
       study_.lines[name] = key.source().begin.line;
       if (node.is_string() && !node.as_string()->get().starts_with("@")) {
         const std::string column = node.as_string()->get();
@@ -202,8 +209,11 @@ class Reader : TomlReader {
   }
 
   StudyClient read_client(const toml::table& section) const {
-    only(section, "client", {"name", "data", "query", "columns", "node", "source", "public_key"});
+    only(section, "client",
+         with_dialect_keys({"name", "data", "query", "columns", "node", "source", "public_key"}));
     StudyClient client;
+    client.data.dialect = dialect_;
+    read_dialect(*this, section, "client", client.data.dialect);
     client.data.folder = folder().empty() ? "." : folder().string();
     const toml::node* name = section.get("name");
     if (name == nullptr) fail(section, "a client needs a name");
@@ -330,7 +340,9 @@ class Reader : TomlReader {
   }
 
   void read_options(const toml::table& options) {
-    only(options, "options", {"missing", "threads", "memory", "out", "simulate", "client_details"});
+    only(options, "options",
+         with_dialect_keys({"missing", "threads", "memory", "out", "simulate", "client_details"}));
+    read_dialect(*this, options, "options", dialect_);
     if (const toml::node* node = options.get("missing")) {
       study_.missing =
           located(*node, [&] { return parse_missing(string(*node, "options.missing")); });
@@ -354,6 +366,7 @@ class Reader : TomlReader {
   }
 
   Study study_;
+  Dialect dialect_;  // of all clients that do not say otherwise
 };
 
 }  // namespace
@@ -395,6 +408,13 @@ void check_study(const Study& study, const ir::Program& program) {
   }
 }
 
+std::int64_t size_value(const std::string& name, const Tensor& value) {
+  const double number = value.item();
+  if (!value.shape.empty() || !(number >= 1 && number <= 1e15) || number != std::floor(number))
+    throw StudyError(fmt::format("the value of {}: a size is a positive integer", name));
+  return static_cast<std::int64_t>(number);
+}
+
 Settings study_settings(const Study& study, const ir::Program& program) {
   Settings settings;
   for (const auto& [name, tensor] : study.values) {
@@ -403,11 +423,7 @@ Settings study_settings(const Study& study, const ir::Program& program) {
       settings.shared.emplace(name, tensor);
       continue;
     }
-    const double number = tensor.item();
-    if (!tensor.shape.empty() || !(number >= 1 && number <= 1e15) || number != std::floor(number)) {
-      throw StudyError(fmt::format("the value of {}: a size is a positive integer", name));
-    }
-    settings.sizes[name] = static_cast<std::int64_t>(number);
+    settings.sizes[name] = size_value(name, tensor);
   }
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated() && input.fallback == ir::no_node &&
@@ -417,6 +433,13 @@ Settings study_settings(const Study& study, const ir::Program& program) {
           study.file.empty() ? fmt::format("--set {}=VALUE", input.name) : "[inputs] or --set"));
   }
   return settings;
+}
+
+FormulaRequest study_formula(const Study& study) {
+  FormulaRequest request{study.formula, {}, {}};
+  for (const StudyClient& client : study.clients)
+    request.sites.push_back({client.name, client.name, client.source});
+  return request;
 }
 
 std::map<std::string, std::string> reference_levels(const Study& study) {

@@ -34,11 +34,13 @@ struct Federation {
 };
 
 struct Study {
+  std::string title;    // for reports; may be empty
   std::string program;  // a path, or the name of a library program
   std::vector<StudyClient> clients;
   Federation federation;
   std::string simulation;  // instead of clients: what parse_simulation reads
   ColumnBindings bindings;
+  std::string formula;  // that makes the columns of y and x; empty: there is none
   Categoricals categoricals;
   std::map<std::string, Tensor> values;            // of shared inputs and sizes
   std::map<std::string, std::string> value_files;  // those that are read from files: "@file.npy"
@@ -65,6 +67,12 @@ void check_study(const Study& study, const ir::Program& program);
 // The values as settings of a program; StudyError when a size is not a positive integer, RunError when an input
 // needs a value and has none.
 Settings study_settings(const Study& study, const ir::Program& program);
+
+// The formula with what it needs to know of the clients.
+FormulaRequest study_formula(const Study& study);
+
+// The value of a size; StudyError when it is not a positive integer.
+std::int64_t size_value(const std::string& name, const Tensor& value);
 
 // By categorical column: the level that has no column of its own; empty where all have.
 std::map<std::string, std::string> reference_levels(const Study& study);

@@ -7,12 +7,15 @@
 #include "starfold/base/error.h"
 #include "starfold/data/identifiers.h"
 #include "starfold/data/records.h"
+#include "starfold/study/levels.h"
 
 namespace starfold {
 namespace {
 
 // What people write where a number is missing. Those that every table knows are among them, for queries.
 constexpr const char* marks = "'?', '.', '-', '', 'NA', 'N/A', 'NULL'";
+
+constexpr std::size_t most_levels = 20;
 
 std::string quoted(const std::string& name) {
   std::string text = "\"";
@@ -38,6 +41,7 @@ class Surveyor {
     find_arrays();
     find_columns();
     find_marks();
+    find_levels();
     look_at_values();
     return std::move(survey_);
   }
@@ -139,6 +143,34 @@ class Surveyor {
       for (auto& [client, names] : survey_.marked) std::erase(names, column.name);
     }
     std::erase_if(survey_.marked, [](const auto& entry) { return entry.second.empty(); });
+  }
+
+  // Text that groups records, rather than naming them, has few values, and each several records.
+  void find_levels() {
+    for (SurveyColumn& column : survey_.columns) {
+      if (column.kind != ColumnKind::text || !column.objection.empty()) continue;
+      LevelCounts counts;
+      for (const DataSource& source : sources_) {
+        const auto at = std::find(source.order.begin(), source.order.end(), column.name);
+        try {
+          for (const auto& [level, count] : source.table->levels(
+                   static_cast<std::size_t>(at - source.order.begin()), most_levels))
+            counts[level] += count;
+        } catch (const RunError&) {  // too many
+          counts.clear();
+          break;
+        }
+      }
+      std::int64_t records = 0;
+      for (const auto& [level, count] : counts) {
+        records += count;
+        column.levels.push_back(level);
+      }
+      constexpr std::int64_t least = 5;  // records for each level, on the average
+      const auto count = static_cast<std::int64_t>(counts.size());
+      if (counts.size() > most_levels || records < least * count) column.levels.clear();
+      column.levels = in_order(column.levels);
+    }
   }
 
   // A query over a database sees its tables, over other files the table `data`.

@@ -15,6 +15,7 @@ struct SurveyColumn {
   ColumnKind kind = ColumnKind::unknown;  // text where it is text for one client
   std::string objection;  // why a program hardly wants it: "looks like row numbers"; empty: it may
   bool missing = false;   // some client lacks some of its values
+  std::vector<std::string> levels = {};  // of text with few different values, each of many records
 };
 
 struct Survey {

@@ -47,10 +47,14 @@ Trial try_study(const NodeConfig& config, const Study& study,
   if (columns == described.sources.end())
     throw StudyError(
         fmt::format("node {} has no source {}", printable(config.name), printable(trial.source)));
-  identity.bindings = binding_text(
-      {plan_columns(program->compilation.program, {node_source(config.name, columns->second)},
-                    study.bindings, study.categoricals),
-       study.missing});
+  FormulaRequest formula = study_formula(study);
+  for (Site& site : formula.sites) {
+    if (site.source == trial.source) site.node = config.name;
+  }
+  identity.bindings = binding_text(bindings_of(
+      plan_columns(program->compilation.program, {node_source(config.name, columns->second)},
+                   study.bindings, study.categoricals, formula),
+      study.missing));
   Coordinator coordinator(program, settings, {config.name}, stop, identity);
   while (!coordinator.done()) {
     const Answer answer = desk.answer(coordinator.request(0), "the owner");

@@ -131,6 +131,12 @@ struct Trace {
   Name name;
   ExprPtr value;
 };
+// `require value, "sentence"`, or `expect` with the same: a condition, and what it means when it does not hold.
+struct Demand {
+  bool must = false;  // require
+  ExprPtr value;
+  std::string sentence;
+};
 struct Output {
   Name name;
   ExprPtr value;      // may be null
@@ -139,7 +145,7 @@ struct Output {
 
 struct Stmt {
   Span span;
-  std::variant<Import, SizeDecl, Input, Fn, Let, State, Update, Repeat, Trace, Output> node;
+  std::variant<Import, SizeDecl, Input, Fn, Let, State, Update, Repeat, Trace, Demand, Output> node;
 };
 
 // A comment, kept for the formatter. `own_line`: nothing but blanks stands before it on its line.

@@ -71,6 +71,7 @@ class Formatter {
   void node(const ast::Update& node);
   void node(const ast::Repeat& node, std::uint32_t end);
   void node(const ast::Trace& node);
+  void node(const ast::Demand& node);
   void node(const ast::Output& node);
 
   std::string_view text_;
@@ -363,6 +364,14 @@ void Formatter::node(const ast::Trace& node) {
   Layout layout(blocks_);
   layout.text("trace " + node.name.text);
   assign(layout, "=", *node.value);
+  write(layout);
+}
+
+void Formatter::node(const ast::Demand& node) {
+  Layout layout;
+  layout.text(node.must ? "require " : "expect ");
+  lay_out(layout, *node.value);
+  layout.text(", \"" + node.sentence + "\"");
   write(layout);
 }
 

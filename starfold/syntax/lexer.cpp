@@ -48,6 +48,8 @@ class Lexer {
   bool acceptable();
   void next();
   void comment();
+  bool sentence();
+  bool disguised(std::size_t begin, std::size_t end, std::string_view where);
   void word();
   void sign();
   void number();
@@ -79,6 +81,7 @@ class Lexer {
   bool line_has_token_ = false;
   bool pending_newline_ = false;
   bool reported_ = false;
+  bool takes_sentence_ = false;   // the statement at hand began with require or expect
   std::size_t continued_at_ = 0;  // the token that starts a line without ending a statement
   std::vector<Open> open_;
   Lexed out_;
@@ -152,6 +155,8 @@ void Lexer::next() {
     word();
   } else if (is_digit(c) || (c == '.' && is_digit(peek(1)))) {
     number();
+  } else if (c == '"' && sentence()) {
+    // Read as one token.
   } else if (at_stranger()) {
     stranger();
   } else if (static_cast<unsigned char>(c) >= 0x80) {
@@ -168,17 +173,35 @@ void Lexer::comment() {
   at_ = end;
   if (end > begin && text_[end - 1] == '\r') --end;
   out_.comments.push_back({span(begin, end), !line_has_token_});
+  disguised(begin, end, "a comment");
+}
+
+// Reports the first character between two places that could make the program look different from what it is.
+bool Lexer::disguised(std::size_t begin, std::size_t end, std::string_view where) {
   for (std::size_t i = begin; i < end;) {
     const CodePoint c = *decode_utf8(text_, i);
     if (disguises_text(c.value)) {
       const Stranger s = describe_stranger(c.value);
       report(Code::InvalidCharacter, span(i, i + c.length),
-             fmt::format("{} cannot be used in a comment", s.name),
+             fmt::format("{} cannot be used in {}", s.name, where),
              "it could make the program look different from what it is", "remove it");
-      return;
+      return true;
     }
     i += c.length;
   }
+  return false;
+}
+
+// Text in quotes on one line, where a statement that takes a sentence was begun; false elsewhere.
+bool Lexer::sentence() {
+  if (!takes_sentence_) return false;
+  const std::size_t begin = at_;
+  const std::size_t close = text_.find_first_of("\"\n", at_ + 1);
+  if (close == std::string_view::npos || text_[close] != '"') return false;
+  at_ = close + 1;
+  const bool bad = disguised(begin, close, "a sentence");
+  push(bad ? TokenKind::invalid : TokenKind::text, begin, close + 1);
+  return true;
 }
 
 // A name or keyword. Letters of other scripts are reported, but still read as part of the word.
@@ -386,6 +409,8 @@ void Lexer::push(TokenKind kind, std::size_t begin, std::size_t end, double valu
   token.integer = integer;
   out_.tokens.push_back(token);
   line_has_token_ = true;
+  if (starts_statement(kind))
+    takes_sentence_ = kind == TokenKind::kw_require || kind == TokenKind::kw_expect;
   track_brackets(kind);
 }
 
@@ -410,6 +435,7 @@ bool Lexer::newline_before(TokenKind next) const {
 }
 
 void Lexer::push_newline() {
+  takes_sentence_ = false;
   if (out_.tokens.back().kind == TokenKind::newline) return;
   Token token;
   token.kind = TokenKind::newline;

@@ -134,6 +134,9 @@ std::optional<Parser::Node> Parser::node() {
       return repeat_node();
     case TokenKind::kw_trace:
       return trace_node();
+    case TokenKind::kw_require:
+    case TokenKind::kw_expect:
+      return demand_node();
     case TokenKind::kw_output:
       return output_node();
     default:
@@ -276,6 +279,22 @@ std::optional<Parser::Node> Parser::trace_node() {
   if (!declared) return std::nullopt;
   ast::Trace node{std::move(*declared), nullptr};
   node.value = assigned("value after the name of the trace");
+  return node;
+}
+
+std::optional<Parser::Node> Parser::demand_node() {
+  ast::Demand node;
+  node.must = take().kind == TokenKind::kw_require;
+  node.value = value();
+  if (failed_) return node;
+  if (!accept(TokenKind::comma)) {
+    fail("`,` and a sentence in quotes after the condition");
+  } else if (!at(TokenKind::text)) {
+    fail("a sentence in quotes", "say what it means when the condition does not hold");
+  } else {
+    const std::string_view quoted = text(take());
+    node.sentence = quoted.substr(1, quoted.size() - 2);
+  }
   return node;
 }
 

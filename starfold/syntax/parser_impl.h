@@ -98,6 +98,7 @@ class Parser {
   std::optional<Node> update_node();
   std::optional<Node> repeat_node();
   std::optional<Node> trace_node();
+  std::optional<Node> demand_node();
   std::optional<Node> output_node();
   bool parameters(ast::Fn& fn);
   void repeat_count(ast::Repeat& node);

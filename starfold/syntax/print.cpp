@@ -142,6 +142,10 @@ class Printer {
   void print(const ast::Trace& node) {
     line(fmt::format("trace {} = {}", node.name.text, expr(*node.value)));
   }
+  void print(const ast::Demand& node) {
+    line(fmt::format("{} {}, \"{}\"", node.must ? "require" : "expect", expr(*node.value),
+                     node.sentence));
+  }
   void print(const ast::Output& node) {
     line(fmt::format("{} {}{}", node.kept ? "keep" : "output", node.name.text,
                      node.value ? " = " + expr(*node.value) : std::string()));

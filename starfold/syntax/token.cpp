@@ -25,6 +25,8 @@ constexpr std::array spellings = {
     Spelling{TokenKind::kw_until, "until"},
     Spelling{TokenKind::kw_trace, "trace"},
     Spelling{TokenKind::kw_output, "output"},
+    Spelling{TokenKind::kw_require, "require"},
+    Spelling{TokenKind::kw_expect, "expect"},
     Spelling{TokenKind::kw_and, "and"},
     Spelling{TokenKind::kw_or, "or"},
     Spelling{TokenKind::kw_not, "not"},
@@ -76,7 +78,7 @@ std::string_view spelling(TokenKind kind) {
 }
 
 TokenKind keyword(std::string_view word) {
-  constexpr std::size_t longest = 6;
+  constexpr std::size_t longest = 7;
   if (word.empty() || word.size() > longest) return TokenKind::name;
   const auto signs = spellings.begin() + static_cast<std::ptrdiff_t>(first_sign - first_spelled);
   const bool letters = word[0] >= 'a' && word[0] <= 'z';
@@ -87,7 +89,7 @@ TokenKind keyword(std::string_view word) {
 }
 
 bool starts_statement(TokenKind kind) {
-  return kind >= TokenKind::kw_import && kind <= TokenKind::kw_output &&
+  return kind >= TokenKind::kw_import && kind <= TokenKind::kw_expect &&
          kind != TokenKind::kw_until;
 }
 

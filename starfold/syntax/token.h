@@ -13,6 +13,7 @@ enum class TokenKind : std::uint8_t {
   newline,  // ends a statement; a newline that does not end one leaves no token
   name,
   number,   // also inf, nan and pi
+  text,     // a sentence in quotes, in `require` and `expect`
   invalid,  // reported by the lexer, stands where a value or sign would
   // Keywords.
   kw_import,
@@ -25,6 +26,8 @@ enum class TokenKind : std::uint8_t {
   kw_until,
   kw_trace,
   kw_output,
+  kw_require,
+  kw_expect,
   kw_and,
   kw_or,
   kw_not,
@@ -71,7 +74,7 @@ struct Token {
 std::string_view spelling(TokenKind kind);
 // The keyword a word is, or TokenKind::name.
 TokenKind keyword(std::string_view word);
-// let, state, input, output, repeat, trace, fn, import, size: only a statement begins with these.
+// let, state, input, output, repeat, trace, require, expect, fn, import, size: only a statement begins with these.
 bool starts_statement(TokenKind kind);
 bool is_keyword(TokenKind kind);
 bool is_comparison(TokenKind kind);

@@ -80,11 +80,10 @@ def test_glm_equals_r(run, name):
             "output beta\noutput se\noutput deviance\noutput dispersion\noutput iterations\noutput converged\n")
     out, report = run(text, split(**glm_data(fit)))
     assert out["converged"] == 1
-    assert out["iterations"] == fit["iterations"]
-    constant_weights = fit["family"] in ("gaussian(identity)", "Gamma(log)")  # their cross-products travel once, before the loop
-    assert report["rounds"] == fit["iterations"] + (2 if constant_weights else 1)
-    close(out["beta"], fit["beta"], 1e-12)  # the same iterates as R, whether they have converged or not
-    np.testing.assert_allclose(out["deviance"], fit["deviance"], rtol=1e-12)
+    assert out["iterations"] == fit["iterations"]  # counted as R counts; then it goes on to the optimum
+    assert fit["iterations"] < report["rounds"] <= fit["iterations"] + 8
+    close(out["beta"], fit["tight_beta"], 1e-10)
+    np.testing.assert_allclose(out["deviance"], fit["tight_deviance"], rtol=1e-12)
     # R's standard errors belong to the iterate before the last; these are compared with a fit that goes on.
     np.testing.assert_allclose(out["se"], fit["tight_se"], rtol=1e-6)
 
@@ -94,7 +93,7 @@ def test_ready_made_fits_equal_r(run):
         fit = GLM[name]
         data = glm_data(fit)
         out, _ = run(program, split(x=data["x"], y=data["y"]))
-        close(out["beta"], fit["beta"], 1e-12)
+        close(out["beta"], fit["tight_beta"], 1e-10)
         statistic = out["z"] if "z" in out else out["t"]
         np.testing.assert_allclose(out["beta_se"], fit["tight_se"], rtol=1e-6)
         np.testing.assert_allclose(statistic, fit["tight_z"], rtol=1e-6)
@@ -103,14 +102,15 @@ def test_ready_made_fits_equal_r(run):
     fit = GLM["mtcars_carb"]
     data = glm_data(fit)
     out, _ = run("rates", split(x=data["x"], y=data["y"], exposure=np.exp(data["offset"])))
-    close(out["beta"], fit["beta"], 1e-12)
+    close(out["beta"], fit["tight_beta"], 1e-10)
 
 
 def test_separated_groups_do_not_converge(run):
-    """No coefficients are best: R gives up after 25 iterations, with probabilities of 0 and 1, and so do we."""
+    """No coefficients are best: R gives up after 25 iterations, with probabilities of 0 and 1. We give up too, and say why."""
     data = table("mtcars")
     out, report = run("logistic", split(x=np.column_stack([data["wt"], data["qsec"]]), y=data["am"]))
-    assert out["converged"] == 0 and out["iterations"] == 25 and report["rounds"] == 26
+    assert out["converged"] == 0 and report["rounds"] < 45
+    assert any("separates the outcomes" in warning for warning in report["warnings"])
     assert out["deviance"] < 1e-6 and (out["p_value"] > 0.9).all()
 
 

@@ -136,14 +136,12 @@ def model(name):
 @pytest.mark.parametrize("name", sets("nonlinear"))
 def test_nonlinear(run, name, start):
     """Levenberg-Marquardt with a derived Jacobian, from NIST's far start 1 and its near start 2."""
-    if (name, start) == ("MGH10", 1):
-        pytest.skip("from here the valley is too long: more than 5000 rounds")
     certified = SETS[name]["certified"]
     data = table(name)
     left, right = model(name)
     inputs = "".join(f"input {column} : [*]\n" for column in data)
     text = (f"import optim\n{inputs}input start : [{len(certified['estimates'])}]\n"
-            "state opt = optim.lm_start(start)\nrepeat 1000 {\n  let b = opt[1]\n"
+            "state opt = optim.lm_start(start)\nrepeat 10000 {\n  let b = opt[1]\n"
             f"  let r = {left} - ({right})\n  let j = jacobian(r, b)\n"
             "  opt <- optim.lm(opt, r @ r, j' @ j, j' @ r)\n} until optim.lm_change(opt) < 1e-12\n"
             "output b = opt[2]\noutput rss = opt[4, 1]\noutput se = optim.lm_errors(opt, records(y))\n")
@@ -153,4 +151,4 @@ def test_nonlinear(run, name, start):
     record(f"nonlinear {start}", name, SETS[name]["difficulty"], found, errors, digits(out["rss"], certified["rss"]),
            report["rounds"])
     assert found >= 10  # NIST certifies eleven digits
-    assert errors >= {"Lanczos1": 2, "Bennett5": 6, "Lanczos2": 7.5, "Lanczos3": 7.5}.get(name, 9.5)
+    assert errors >= {"Lanczos1": 2, "Bennett5": 6, "MGH10": 9, "Lanczos2": 7.5, "Lanczos3": 7.5}.get(name, 9.5)

@@ -358,7 +358,7 @@ def test_init_runs_as_it_is(starfold, tmp_path, program):
     assert [c["records"] for c in result.json()["clients"]] == [300, 300]
     # What it says in comments is right, too.
     text = text.replace('# query = "select * from data where age >= 18"', 'query = "select * from data where age >= 50"')
-    text = text.replace("# [categorical", "[categorical").replace('# levels = ["a", "b"]', 'levels = ["f", "m"]').replace('x = ["age",', 'x = ["sex", "age",')
+    text = text.replace("# [categorical", "[categorical").replace('# levels = ["f", "m"]', 'levels = ["f", "m"]').replace('x = ["age",', 'x = ["sex", "age",')
     text = text.replace("# missing", "missing").replace("# memory", "memory").replace("# threads", "threads").replace("# out", "out")
     (tmp_path / "more.toml").write_text(text)
     result = starfold("run", "more.toml", "--json", cwd=tmp_path)

@@ -3,7 +3,9 @@
 // Every tests/golden/**/*.fold is checked. The lines at its end that start with `#!` hold what must
 // come out: the diagnostics as `starfold check` shows them, then, for a program without errors, the
 // type of every name. A file called fail_* must fail, any other must not. A first line `#! --base`
-// asks for the base signature only. STARFOLD_UPDATE_GOLDEN=1 rewrites the expectations.
+// asks for the base signature only, `#! --privacy` (or `#! --privacy --unit client`) for what bounds each
+// release. STARFOLD_UPDATE_GOLDEN=1 rewrites the
+// expectations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,6 +18,7 @@
 #include "starfold/compile/compile.h"
 #include "starfold/diag/render.h"
 #include "starfold/ops/standard.h"
+#include "starfold/privacy/report.h"
 #include "starfold/syntax/format.h"
 #include "starfold/syntax/parser.h"
 
@@ -38,6 +41,7 @@ struct Golden {
   fs::path path;
   bool must_fail = false;
   bool base = false;
+  std::optional<privacy::Unit> privacy;
   std::string program;
   std::string expected;
 };
@@ -50,11 +54,14 @@ Golden load(const fs::path& path) {
   golden.must_fail = path.filename().string().rfind("fail_", 0) == 0;
   const std::string text = read(path);
   golden.base = text.rfind("#! --base\n", 0) == 0;
+  if (text.rfind("#! --privacy\n", 0) == 0) golden.privacy = privacy::Unit::record;
+  if (text.rfind("#! --privacy --unit client\n", 0) == 0) golden.privacy = privacy::Unit::client;
+  const bool asks = golden.base || golden.privacy.has_value();
   // The expectation starts at the first line of the last run of marked lines.
   std::size_t cut = text.size();
   while (cut > 0) {
     const std::size_t line = text.rfind('\n', cut - 2) + 1;  // npos + 1 is 0
-    if (text.compare(line, mark.size(), mark) != 0 || (line == 0 && golden.base)) break;
+    if (text.compare(line, mark.size(), mark) != 0 || (line == 0 && asks)) break;
     cut = line;
   }
   golden.program = text.substr(0, cut);
@@ -84,8 +91,17 @@ CheckOptions options_of(const Golden& golden) {
   return options;
 }
 
-Compilation compile_golden(const Golden& golden, std::string text) {
-  return compile(golden.path.filename().string(), std::move(text), options_of(golden));
+// With privacy also what cannot be released; `table` is what can.
+Compilation compile_golden(const Golden& golden, std::string text, std::string* table = nullptr) {
+  Compilation compiled =
+      compile(golden.path.filename().string(), std::move(text), options_of(golden));
+  if (!golden.privacy || !compiled.ok()) return compiled;
+  const Plan plan = make_plan(compiled.program, {true, true});
+  const auto found = privacy::sensitivities(plan, *golden.privacy, privacy::Neighbours::add_remove,
+                                            privacy::with_defaults(plan.program));
+  privacy::report_unbounded(plan, found, compiled.diagnostics);
+  if (table != nullptr) *table = privacy::sensitivity_text(plan, compiled.sources, found);
+  return compiled;
 }
 
 // As checked: derivatives are not yet written out.
@@ -105,9 +121,10 @@ std::string types_of(const Compilation& compiled) {
   return text;
 }
 
-std::string actual(const Compilation& compiled) {
+std::string actual(const Compilation& compiled, const std::string& table) {
   std::string text = render_text(compiled.diagnostics, compiled.sources);
   if (compiled.ok()) text += (text.empty() ? "" : "\n") + types_of(compiled);
+  if (!table.empty()) text += "\n" + table;
   if (text.empty()) text = "nothing to say\n";
   std::string marked;
   std::istringstream lines(text);
@@ -121,10 +138,11 @@ class GoldenTest : public testing::TestWithParam<fs::path> {};
 
 TEST_P(GoldenTest, SaysWhatItMust) {
   const Golden golden = load(GetParam());
-  const Compilation compiled = compile_golden(golden, golden.program);
+  std::string table;
+  const Compilation compiled = compile_golden(golden, golden.program, &table);
   EXPECT_EQ(compiled.ok(), !golden.must_fail)
       << render_text(compiled.diagnostics, compiled.sources);
-  const std::string found = actual(compiled);
+  const std::string found = actual(compiled, table);
   if (std::getenv("STARFOLD_UPDATE_GOLDEN") != nullptr) {
     if (found != golden.expected)
       std::ofstream(golden.path, std::ios::binary) << golden.program << found;

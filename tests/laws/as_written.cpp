@@ -131,6 +131,7 @@ class Reader {
     const Value value = one(*n.value);
     if (!frame_->function) results_.traces[n.name.text].push_back(value.tensor.item());
   }
+  void run(const ast::Demand& n) { one(*n.value); }
   void run(const ast::Output& n) {
     results_.outputs[n.name.text] = n.value ? one(*n.value).tensor : find(n.name.text)->tensor;
   }

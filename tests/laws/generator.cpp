@@ -196,7 +196,20 @@ class ProgramWriter {
     line(scope_, fmt::format("input {} : {}{}", spec.name, spec.type.to_string(),
                              fallback.empty() ? "" : " = " + fallback));
     scope_.names.push_back({spec.name, spec.type, spec.facts.value_or(facts_of(spec.values)), 0});
+    if (options_.bounded && spec.type.federated() && spec.values != Values::label)
+      clip(scope_.names.back());
     result_.inputs.push_back(std::move(spec));
+  }
+
+  // The name stands for what a clip leaves of it from here on.
+  void clip(Named& named) {
+    const std::string name = writer_.fresh("c");
+    const std::string clip = random_.pick(std::vector<std::string>{
+        "clip({}, -1, 2)", "clip({}, 0, 1.5)", "clip_norm({}, 2)", "clip_norm({}, 0.5)",
+        "2 * tanh({})", "sigmoid({})", "min(max({}, 0.5), 2)"});
+    line(scope_, fmt::format("let {} = {}", name, fmt::format(fmt::runtime(clip), named.name)));
+    named.name = name;
+    named.facts = {-2, 2, carried_error, -1};
   }
 
   // --- functions

@@ -26,6 +26,7 @@ struct GeneratorOptions {
   bool nested = false;       // loops in loops are common
   bool functions = true;     // functions and a module
   bool one_round = false;    // per-record expressions depend on no fold
+  bool bounded = false;      // records are clipped before anything else is done with them
   int statements = 6;        // at most about so many
   int depth = 4;             // of expressions, at most
   int first_name = 1;        // names are numbered from here

@@ -89,6 +89,10 @@ class Mistakes {
     expr(*n.value);
     add(n.value->span, any_name());
   }
+  void place(const ast::Demand& n) {
+    expr(*n.value);
+    add(n.value->span, any_name());
+  }
   void place(const ast::Output& n) {
     if (n.value) expr(*n.value);
     if (n.value) add(n.value->span, any_name());

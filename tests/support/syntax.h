@@ -172,6 +172,9 @@ struct StatementTree {
   std::string operator()(const ast::Trace& n) const {
     return "trace " + n.name.text + " " + tree(n.value);
   }
+  std::string operator()(const ast::Demand& n) const {
+    return (n.must ? "require " : "expect ") + tree(n.value) + " \"" + n.sentence + "\"";
+  }
   std::string operator()(const ast::Output& n) const {
     return (n.kept ? "keep " : "output ") + n.name.text + " " + tree(n.value);
   }

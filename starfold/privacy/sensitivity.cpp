@@ -1,0 +1,221 @@
+#include "starfold/privacy/sensitivity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "starfold/privacy/box.h"
+
+namespace starfold::privacy {
+namespace {
+
+using ir::NodeId;
+
+// The record set with one record per client.
+constexpr std::string_view client_set = "client";
+
+// Expressions longer than this are spoken of, not repeated.
+constexpr std::size_t long_text = 60;
+
+// The norms of the difference of two such cells.
+Norms difference(const CellBound& cell, const Type& type, const SizeValues& sizes, bool acute) {
+  const Norms& size = cell.norms;
+  Norms change{size.l1 * 2, size.l2 * (acute ? std::sqrt(2.0) : 2.0), size.linf * 2};
+  const Interval all = cell.box.hull();
+  if (all.lo >= 0 || all.hi <= 0) change.linf = size.linf;
+  return tighter(change, norms_of(widths(cell.box), type, sizes));
+}
+
+class Analysis {
+ public:
+  Analysis(const Plan& plan, Unit unit, Neighbours neighbours, const Known& known)
+      : plan_(plan), bounds_(plan.program, known), unit_(unit), neighbours_(neighbours) {}
+
+  RoundSensitivity round(const Round& round) const {
+    RoundSensitivity result;
+    result.change = {0, 0, 0};
+    for (const Merge& merge : round.merges) {
+      result.merges.push_back(of(merge));
+      const Norms& own = result.merges.back().change;
+      result.change.l1 = result.change.l1 + own.l1;
+      result.change.l2 = result.change.l2 + own.l2 * own.l2;
+      result.change.linf = max(result.change.linf, own.linf);
+    }
+    result.change.l2 = sqrt(result.change.l2);
+    return result;
+  }
+
+ private:
+  const ir::Node& node(NodeId id) const { return plan_.program.graph[id]; }
+
+  MergeSensitivity of(const Merge& merge) const {
+    const ir::Node& fold = node(merge.fold);
+    MergeSensitivity result;
+    if (!merge.monoid->additive) {
+      result.unbounded = not_additive(merge);
+      return result;
+    }
+    const CellBound term = bounds_.term(merge.fold);
+    result.term = term.norms;
+    result.entry = term.box.hull();
+    if (!term.bounded()) {
+      result.unbounded = without_bound(merge.fold);
+      return result;
+    }
+    const bool per_client = node(federated_operand(fold)).type().record_set() == client_set;
+    if (unit_ == Unit::client && !per_client && !term.norms.l1.is_zero()) {
+      result.unbounded = many_records(merge.fold);
+      return result;
+    }
+    // A record changes what its client sends, but not whether it does.
+    const bool replaces =
+        neighbours_ == Neighbours::replace || (unit_ == Unit::record && per_client);
+    result.change =
+        replaces ? difference(term, fold.type(), bounds_.known().sizes, is_acute(fold, term.box))
+                 : term.norms;
+    result.from = origins(merge.fold);
+    return result;
+  }
+
+  NodeId federated_operand(const ir::Node& fold) const {
+    return *std::find_if(fold.args.begin(), fold.args.end(),
+                         [&](NodeId arg) { return node(arg).federated(); });
+  }
+
+  // Whether no two terms point away from each other, so that |a - b|^2 <= |a|^2 + |b|^2: terms of one sign, and squares
+  // of vectors x' @ x.
+  bool is_acute(const ir::Node& fold, const Box& term) const {
+    const Interval all = term.hull();
+    if (all.lo >= 0 || all.hi <= 0) return true;
+    if (!ir::is_op(fold, "@", 2)) return false;
+    const ir::Node& left = node(fold.args[0]);
+    return ir::is_op(left, "permute", 1) && left.args[0] == fold.args[1] && left.type().rank() == 2;
+  }
+
+  // Counts have their bound from themselves.
+  std::vector<NodeId> origins(NodeId fold) const {
+    std::vector<NodeId> all;
+    if (!node(fold).op->shape_only) {
+      for (const NodeId arg : node(fold).args) {
+        for (const NodeId origin : bounds_.origins(arg)) {
+          if (std::find(all.begin(), all.end(), origin) == all.end()) all.push_back(origin);
+        }
+      }
+    }
+    return all.empty() ? std::vector<NodeId>{fold} : all;
+  }
+
+  Unbounded not_additive(const Merge& merge) const {
+    Unbounded result;
+    result.code = Code::NotASum;
+    result.expr = describe_fold(plan_, merge.fold);
+    result.where = node(merge.fold).span;
+    result.message = fmt::format("`{}` cannot be released privately", shortened(result.expr));
+    result.reason = "only sums over records can be masked or released with noise, and this is none";
+    result.help = merge.monoid->instead;
+    return result;
+  }
+
+  Unbounded without_bound(NodeId fold) const {
+    NodeId operand = federated_operand(node(fold));
+    for (const NodeId arg : node(fold).args) {
+      if (!bounds_[arg].bounded()) {
+        operand = arg;
+        break;
+      }
+    }
+    const NodeId id = bounds_.culprit(operand);
+    const ir::Node& value = node(id);
+    Unbounded result;
+    result.expr = describe(plan_, id);
+    result.where = value.kind == ir::Kind::apply ? value.span : node(fold).span;
+    result.reason =
+        "noise must hide what any one record adds, so that must have a bound which does not depend "
+        "on the data";
+    if (const std::string bound = unknown_bound(value); !bound.empty()) {
+      result.code = Code::UnknownClip;
+      result.message = fmt::format("nobody knows yet how large `{}` is, which is to bound `{}`",
+                                   bound, shortened(describe(plan_, value.args[0])));
+      result.help =
+          fmt::format("write a number, give it a default, or set it: `--set {}=...`", bound);
+      return result;
+    }
+    result.message = fmt::format("one record may change `{}` by any amount",
+                                 shortened(describe_fold(plan_, fold)));
+    const bool long_one = result.expr.size() > long_text;
+    const char* clip = value.type().rank() <= 1 ? "clip({}, lo, hi)" : "clip_norm({}, c)";
+    result.help = fmt::format("use `{}`{} with numbers that need no look at the data",
+                              fmt::format(fmt::runtime(clip), long_one ? "e" : result.expr),
+                              long_one ? " in the place of this expression e," : "");
+    return result;
+  }
+
+  // Of a clip: the bound that is not known; empty where all are, or this is none.
+  std::string unknown_bound(const ir::Node& value) const {
+    if (value.kind != ir::Kind::apply || !value.op->clips) return {};
+    for (std::size_t i = 1; i < value.args.size(); ++i) {
+      if (!bounds_[value.args[i]].bounded() && !node(value.args[i]).federated())
+        return describe(plan_, value.args[i]);
+    }
+    return {};
+  }
+
+  Unbounded many_records(NodeId fold) const {
+    Unbounded result;
+    result.code = Code::UnboundedClient;
+    result.expr = describe_fold(plan_, fold);
+    result.where = node(fold).span;
+    result.message =
+        fmt::format("one client may change `{}` by any amount", shortened(result.expr));
+    result.reason = "a client may have any number of records, each of which adds to it";
+    result.help =
+        "bound what each client adds, `each client { clip_norm(sum[*](e), c) }`, and add that up "
+        "over clients; "
+        "or protect records: unit record";
+    return result;
+  }
+
+  static std::string shortened(const std::string& text) {
+    return text.size() <= long_text ? text : text.substr(0, long_text - 3) + "...";
+  }
+
+  const Plan& plan_;
+  Bounds bounds_;
+  Unit unit_;
+  Neighbours neighbours_;
+};
+
+}  // namespace
+
+std::string_view to_string(Unit unit) { return unit == Unit::record ? "record" : "client"; }
+
+std::string_view to_string(Neighbours neighbours) {
+  return neighbours == Neighbours::add_remove ? "add_remove" : "replace";
+}
+
+bool RoundSensitivity::bounded() const {
+  return std::none_of(merges.begin(), merges.end(),
+                      [](const MergeSensitivity& merge) { return merge.unbounded.has_value(); });
+}
+
+bool Sensitivities::bounded() const { return unbounded() == nullptr; }
+
+const Unbounded* Sensitivities::unbounded() const {
+  for (const RoundSensitivity& round : rounds) {
+    for (const MergeSensitivity& merge : round.merges) {
+      if (merge.unbounded) return &*merge.unbounded;
+    }
+  }
+  return nullptr;
+}
+
+Sensitivities sensitivities(const Plan& plan, Unit unit, Neighbours neighbours,
+                            const Known& known) {
+  const Analysis analysis(plan, unit, neighbours, known);
+  Sensitivities result{unit, neighbours, {}};
+  for (const Round* round : rounds_of(plan)) result.rounds.push_back(analysis.round(*round));
+  return result;
+}
+
+}  // namespace starfold::privacy
