@@ -60,7 +60,8 @@ ir::NodeId Checker::capture(std::size_t block, ir::NodeId node) {
                        [&](const ir::Input& input) { return input.name == name; });
   };
   for (int number = 2; taken(); ++number) name = fmt::format("{}_{}", name, number);
-  ir::Node input = make_node(ir::Kind::input, ir::seen_inside(open.local, outer.type()), outer.span);
+  ir::Node input =
+      make_node(ir::Kind::input, ir::seen_inside(open.local, outer.type()), outer.span);
   input.index = static_cast<std::uint32_t>(body.inputs.size());
   const Type type = input.type();
   const ir::NodeId inside = body.graph.add(std::move(input));
@@ -217,9 +218,8 @@ void Checker::batches(const ast::Repeat& repeat, Span span) {
   }
   close_scope();
   if (states.empty()) program_.outputs.clear();  // nothing comes of it
-  const Value results =
-      close_block(size && seed ? std::vector<ir::NodeId>{*size, *seed} : std::vector<ir::NodeId>{},
-                  span);
+  const Value results = close_block(
+      size && seed ? std::vector<ir::NodeId>{*size, *seed} : std::vector<ir::NodeId>{}, span);
   for (std::size_t i = 0; i < results.size(); ++i) {
     Binding* binding = find(states[i]);
     binding->node = results[i];
@@ -275,16 +275,18 @@ void Checker::private_state(const ast::State& state) {
   const Type wanted = declared ? *declared : actual;
   if (!wanted.federated()) {
     report({Code::PrivateState,
-            fmt::format("a private state lives at the clients, and {} has no star", wanted.to_string()),
+            fmt::format("a private state lives at the clients, and {} has no star",
+                        wanted.to_string()),
             {state.type ? state.type->span : state.value->span,
              fmt::format("{} is the same everywhere", wanted.to_string())},
             {},
             "",
-            fmt::format("write `private state {} : [*client{}{}] = ...` for one value per client, or leave "
-                        "`private` out",
-                        state.name.text, wanted.is_scalar() ? "" : ", ",
-                        wanted.is_scalar() ? ""
-                                           : wanted.to_string().substr(1, wanted.to_string().size() - 2))});
+            fmt::format(
+                "write `private state {} : [*client{}{}] = ...` for one value per client, or leave "
+                "`private` out",
+                state.name.text, wanted.is_scalar() ? "" : ", ",
+                wanted.is_scalar() ? ""
+                                   : wanted.to_string().substr(1, wanted.to_string().size() - 2))});
     return define_broken(state.name);
   }
   std::optional<ir::NodeId> first = value;

@@ -34,7 +34,7 @@ struct Binding {
   Size size;
   Span span;
   bool used = false;
-  bool is_let = false;  // an unused one is worth a warning
+  bool is_let = false;    // an unused one is worth a warning
   std::size_t level = 0;  // how many blocks were open: its node is one of that program
   bool carried = false;   // by the batches around: it may be updated
 };
@@ -87,8 +87,8 @@ struct Frame {
 struct OpenBlock {
   ir::Program outer;
   ir::Local local;
-  std::vector<ir::NodeId> operands;            // nodes of the outer program
-  std::map<ir::NodeId, ir::NodeId> inside;     // and what they are inside
+  std::vector<ir::NodeId> operands;         // nodes of the outer program
+  std::map<ir::NodeId, ir::NodeId> inside;  // and what they are inside
   std::set<ir::NodeId> base_numbers;
 };
 

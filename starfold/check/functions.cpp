@@ -122,9 +122,10 @@ bool Checker::match_axes(Frame& callee, const ast::Param& param, const Type& pat
     if (!written.star) continue;
     // One record per client is a promise that no other record set keeps.
     if (written.record_set == ir::client_set && dim.record_set != ir::client_set)
-      return fail_argument(param, actual, arg,
-                           fmt::format("its record set is {}, but one record per client is expected",
-                                       Dim::record(dim.record_set).to_string()));
+      return fail_argument(
+          param, actual, arg,
+          fmt::format("its record set is {}, but one record per client is expected",
+                      Dim::record(dim.record_set).to_string()));
     const auto [bound, fresh] = callee.record_sets.emplace(written.record_set, dim.record_set);
     if (!fresh && bound->second != dim.record_set) {
       return fail_argument(

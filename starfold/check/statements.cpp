@@ -142,19 +142,19 @@ void Checker::state(const ast::State& state) {
   if (state.at_client) return private_state(state);
   const std::optional<ir::NodeId> value = single(*state.value);
   if (value && type(*value).federated()) {
-    report(
-        {Code::FederatedState,
-         "a federated value cannot be kept in a state",
-         {state.value->span,
-          fmt::format("{} is split across clients by its record axis", type(*value).to_string())},
-         {},
-         "only shared values pass from one round to the next",
-         at_client() ? fmt::format("use `let` for a value per record, or fold the record axis first: "
-                                   "sum[*]({})",
-                                   text(state.value->span))
-                     : fmt::format("use `let` for a value per record, `private state` for one that "
-                                   "stays at the clients, or fold the record axis first: sum[*]({})",
-                                   text(state.value->span))});
+    report({Code::FederatedState,
+            "a federated value cannot be kept in a state",
+            {state.value->span, fmt::format("{} is split across clients by its record axis",
+                                            type(*value).to_string())},
+            {},
+            "only shared values pass from one round to the next",
+            at_client()
+                ? fmt::format("use `let` for a value per record, or fold the record axis first: "
+                              "sum[*]({})",
+                              text(state.value->span))
+                : fmt::format("use `let` for a value per record, `private state` for one that "
+                              "stays at the clients, or fold the record axis first: sum[*]({})",
+                              text(state.value->span))});
     return define_broken(state.name);
   }
   if (!value) {
@@ -190,14 +190,16 @@ void Checker::update(const ast::Update& update) {
     return;
   }
   if (binding->level < blocks_.size()) {
-    report({Code::OuterState,
-            fmt::format("`{}` is a state from outside `each client`", name),
-            {update.name.span, "updated inside"},
-            {{binding->span, "the state is defined here"}},
-            "each client would give it a value of its own",
-            fmt::format("begin with `state my_{0} = {0}` inside, make it the result of the block, and update "
-                        "`{0}` after it",
-                        name)});
+    report(
+        {Code::OuterState,
+         fmt::format("`{}` is a state from outside `each client`", name),
+         {update.name.span, "updated inside"},
+         {{binding->span, "the state is defined here"}},
+         "each client would give it a value of its own",
+         fmt::format(
+             "begin with `state my_{0} = {0}` inside, make it the result of the block, and update "
+             "`{0}` after it",
+             name)});
     return;
   }
   if (current_loop() == ir::no_loop && !binding->carried) {

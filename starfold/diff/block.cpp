@@ -12,7 +12,7 @@ using ir::Label;
 using ir::no_label;
 using ir::no_node;
 
-bool contains(const Labels& labels, Label label) {
+bool has_label(const Labels& labels, Label label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
@@ -38,8 +38,9 @@ void Sweep::through_block(NodeId id) {
     report_.diagnostics.report(
         {Code::NoDerivative,
          "cannot differentiate through records that one block gives to another",
-         {report_.call, report_.variable.empty() ? "the variable is used through two blocks"
-                                                 : "`" + report_.variable + "` is used through two blocks"},
+         {report_.call, report_.variable.empty()
+                            ? "the variable is used through two blocks"
+                            : "`" + report_.variable + "` is used through two blocks"},
          {{local.span, "this block takes them"}},
          "a derivative by each record of a client does not fit into one value per record",
          "write both blocks as one"});
@@ -51,8 +52,7 @@ void Sweep::through_block(NodeId id) {
   }
 }
 
-void Sweep::through_block(NodeId id, const ir::Node& local, std::uint32_t result,
-                          Product adjoint) {
+void Sweep::through_block(NodeId id, const ir::Node& local, std::uint32_t result, Product adjoint) {
   const Labels own = labels_of(id);
   const bool per_client = at_clients(build_.type(id));
   const Label client = algebra_.label(Dim::record(ir::client_set));
@@ -69,8 +69,8 @@ void Sweep::through_block(NodeId id, const ir::Node& local, std::uint32_t result
   input.index = static_cast<std::uint32_t>(body.inputs.size());
   input.span = local.span;
   const NodeId inside = body.graph.add(std::move(input));
-  body.inputs.push_back({"adjoint of " + std::to_string(body.inputs.size()), seen, inside, no_node,
-                         local.span});
+  body.inputs.push_back(
+      {"adjoint of " + std::to_string(body.inputs.size()), seen, inside, no_node, local.span});
   ir::Builder build(body, local.span);
   ir::Algebra algebra(build);
   const NodeId value = body.outputs[result].node;
@@ -82,7 +82,8 @@ void Sweep::through_block(NodeId id, const ir::Node& local, std::uint32_t result
     if (label == client) continue;
     const auto at = std::find(own.begin(), own.end(), label);
     if (at != own.end() && label != star_) {
-      given_labels.push_back(value_labels[static_cast<std::size_t>(at - own.begin()) - (per_client ? 1 : 0)]);
+      given_labels.push_back(
+          value_labels[static_cast<std::size_t>(at - own.begin()) - (per_client ? 1 : 0)]);
       continue;
     }
     const Label lead = at != own.end() ? value_labels[static_cast<std::size_t>(at - own.begin())]
@@ -93,7 +94,7 @@ void Sweep::through_block(NodeId id, const ir::Node& local, std::uint32_t result
   }
   Labels over;
   for (const Label label : value_labels) {
-    if (label != no_label && !contains(kept, label)) over.push_back(label);
+    if (label != no_label && !has_label(kept, label)) over.push_back(label);
   }
   Product product;
   algebra.multiply(product, inside, given_labels);

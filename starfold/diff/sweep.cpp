@@ -124,8 +124,9 @@ void Sweep::fail(const ir::Node& node, std::string reason, std::string help) {
   const std::string what = loop ? "a `repeat` loop" : fmt::format("`{}`", node.op->name);
   std::vector<Label> others;
   if (!(node.span == report_.call)) {
-    others.push_back({node.kind == Kind::loop_result ? build_.program().loops[node.index].span : node.span,
-                      fmt::format("{} is used here", what)});
+    others.push_back(
+        {node.kind == Kind::loop_result ? build_.program().loops[node.index].span : node.span,
+         fmt::format("{} is used here", what)});
   }
   report_.diagnostics.report(
       {Code::NoDerivative,
@@ -146,7 +147,8 @@ void Sweep::visit(NodeId id) {
   if (behind.block && !passes) return through_block(id);
   if (node.kind == Kind::loop_result || passes) {
     return fail(
-        passes ? ir::Node(behind) : node, "the steps of a loop are not kept, so the way back through them is not known",
+        passes ? ir::Node(behind) : node,
+        "the steps of a loop are not kept, so the way back through them is not known",
         "differentiate inside the loop, or hold the loop's result fixed with `stop_gradient(...)`");
   }
   if (!is_apply && node.kind != Kind::variable) return;

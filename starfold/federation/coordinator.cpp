@@ -44,8 +44,14 @@ Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Setting
   answered_.resize(clients_.size());
   left_.resize(clients_.size());
   asked_.assign(clients_.size(), true);
-  greeting_ = {program_->hash, program_->text,  sizes_, program_->planning,
-               identity_.run,  identity_.study, {},     identity_.bindings,
+  greeting_ = {program_->hash,
+               program_->text,
+               sizes_,
+               program_->planning,
+               identity_.run,
+               identity_.study,
+               {},
+               identity_.bindings,
                identity_.sample.clients > 0};
   request_ = encode_message(greeting_);
   if (clients_.empty()) all_answered();  // nobody to wait for
@@ -189,8 +195,8 @@ void Coordinator::draw() {
   asked_.assign(clients_.size(), true);
   const auto wanted = static_cast<std::size_t>(identity_.sample.clients);
   if (wanted == 0) return;
-  std::vector<std::uint32_t> order = shuffled(clients_.size(), seed_of(identity_.sample.seed, "the sample"),
-                                              Stream::clients, sequence_);
+  std::vector<std::uint32_t> order = shuffled(
+      clients_.size(), seed_of(identity_.sample.seed, "the sample"), Stream::clients, sequence_);
   std::erase_if(order, [&](std::uint32_t client) { return left_[client]; });
   for (std::size_t i = wanted; i < order.size(); ++i) asked_[order[i]] = false;
 }

@@ -41,7 +41,8 @@ struct StartMessage {
   std::string study = {};     // its name, for the owner's eyes
   std::string source = {};    // the name of the client's table, never a path
   std::string bindings = {};  // which columns become which input (data/binding_text.h)
-  bool sampled = false;       // rounds are asked of some clients only, so that numbers of requests may skip
+  bool sampled =
+      false;  // rounds are asked of some clients only, so that numbers of requests may skip
 };
 // Client: I arrived at the same plan, and these are the sizes of my data.
 struct HelloMessage {

@@ -27,8 +27,7 @@ std::vector<Type> local_types(const Local& local) {
   std::vector<Type> types;
   const std::size_t count = local.batches ? local.states : local.body.outputs.size();
   for (std::size_t i = 0; i < count; ++i)
-    types.push_back(
-        seen_outside(local, local.body.graph[local.body.outputs[i].node].type()));
+    types.push_back(seen_outside(local, local.body.graph[local.body.outputs[i].node].type()));
   return types;
 }
 

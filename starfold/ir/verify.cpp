@@ -176,8 +176,9 @@ class Verifier {
     for (std::uint32_t slot = 0; slot < loop.carried.size(); ++slot) {
       const Carried& carried = loop.carried[slot];
       const bool at_clients = carried.type.federated();
-      require(at_clients ? federated(carried.next) && federated(carried.param) && valid(carried.init)
-                         : shared(carried.init) && shared(carried.next) && shared(carried.param),
+      require(at_clients
+                  ? federated(carried.next) && federated(carried.param) && valid(carried.init)
+                  : shared(carried.init) && shared(carried.next) && shared(carried.param),
               "a state is not shared");
       const Node& param = program_.graph[carried.param];
       require(param.kind == Kind::loop_param && param.index == id && param.slot == slot,

@@ -28,8 +28,8 @@ constexpr std::size_t longest_name = 64;
 constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
 
 // What a node keeps in its folder; nothing else may lie there under these names.
-constexpr const char* kept_names[] = {"ledger.head", "replies",  "approvals",
-                                      "pending",     "private",  "kept"};
+constexpr const char* kept_names[] = {"ledger.head", "replies", "approvals",
+                                      "pending",     "private", "kept"};
 
 bool is_identifier(const std::string& name) {
   const auto in_name = [](char c) {

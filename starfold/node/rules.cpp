@@ -169,7 +169,7 @@ Forbidden forbids_records(const Policy& policy, const Plan& plan, const SizeValu
           std::min(beyond, numbers[folded_set(plan, merge)] + state_numbers(plan, merge, sizes));
     for (const auto& [set, count] : numbers) {
       const auto found = records.find(set);
-      const std::int64_t usable = set == ir::client_set     ? most
+      const std::int64_t usable = set == ir::client_set    ? most
                                   : found == records.end() ? 0
                                                            : found->second;
       if (static_cast<double>(count) > policy.max_ratio * static_cast<double>(usable))

@@ -20,7 +20,8 @@ Results draw(const Application& a, Stream stream, double (*map)(std::uint64_t), 
   require_reasonable(a.sizes, op);
   const Seed seed = seed_of(a.arg(0).item(), op);
   Tensor result(a.sizes);
-  for (std::size_t i = 0; i < result.data.size(); ++i) result.data[i] = map(random_bits(seed, stream, i));
+  for (std::size_t i = 0; i < result.data.size(); ++i)
+    result.data[i] = map(random_bits(seed, stream, i));
   return {std::move(result)};
 }
 

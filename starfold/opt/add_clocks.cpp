@@ -40,10 +40,10 @@ class Clocks {
       tick.data.back() = 1;
       NodeId init = build.constant(Tensor(Shape{1}));
       if (depth > 1)
-        init = build.call("concat", {clock(to, program_.loops[loop].parent, Kind::loop_param), init}, {0});
+        init = build.call("concat",
+                          {clock(to, program_.loops[loop].parent, Kind::loop_param), init}, {0});
       const NodeId next = build.add(param, build.constant(tick));
-      to.loops[loop].carried.push_back(
-          {"iteration", to.graph[param].type(), init, param, next});
+      to.loops[loop].carried.push_back({"iteration", to.graph[param].type(), init, param, next});
     }
     return to;
   }

@@ -11,10 +11,8 @@ struct Pass {
 
 // Until the bodies of blocks are what they will be.
 constexpr Pass before[] = {
-    {"erase_variables", erase_variables, Pass::always},
-    {"prune", ir::prune, Pass::always},
-    {"add_clocks", add_clocks, Pass::always},
-    {"trim_blocks", trim_blocks, Pass::always},
+    {"erase_variables", erase_variables, Pass::always}, {"prune", ir::prune, Pass::always},
+    {"add_clocks", add_clocks, Pass::always},           {"trim_blocks", trim_blocks, Pass::always},
     {"inline_maps", inline_maps, Pass::for_speed},
 };
 constexpr Pass after[] = {

@@ -98,7 +98,8 @@ ir::Program trim_blocks(const ir::Program& program) {
     wanted[node.args[0]].push_back(node.index);
   }
   NodeId old = 0;
-  std::map<NodeId, std::vector<std::uint32_t>> left;  // by block as it was: its results that are left
+  std::map<NodeId, std::vector<std::uint32_t>>
+      left;  // by block as it was: its results that are left
   return ir::rebuild(program, [&](ir::Program& to, ir::Node node) {
     const NodeId id = old++;
     const auto trimmed =

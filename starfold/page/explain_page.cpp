@@ -48,14 +48,15 @@ std::string lead(const Plan& plan) {
       fmt::format("<p class=\"lead\">This program computes {} ", listed_some(output_names(plan)));
   if (inputs.empty()) return text + "from shared values only. It reads no records.</p>\n";
   return text +
-         fmt::format("from the records {} of all clients{}. Each client "
-                     "folds its own records and sends only the folds; this page says which, and what "
-                     "they show.</p>\n",
-                     listed_some(inputs),
-                     is_split(plan.program)
-                         ? ", some of it at each client on its own: the answer depends on how "
-                           "the records are split over the clients"
-                         : ", as if they were in one place");
+         fmt::format(
+             "from the records {} of all clients{}. Each client "
+             "folds its own records and sends only the folds; this page says which, and what "
+             "they show.</p>\n",
+             listed_some(inputs),
+             is_split(plan.program)
+                 ? ", some of it at each client on its own: the answer depends on how "
+                   "the records are split over the clients"
+                 : ", as if they were in one place");
 }
 
 std::string messages_sentence(const Plan& plan, const std::vector<Place>& places) {
@@ -209,9 +210,11 @@ std::string stays(const Plan& plan, const SourceMap& sources) {
                               escape(block_text(plan, id, 0)));
     }
   }
-  return "<p>These values have one entry per record or per client, and so has everything computed from them "
+  return "<p>These values have one entry per record or per client, and so has everything computed "
+         "from them "
          "record by record. None of them is sent; what leaves are folds of them, listed above with "
-         "what each shows.</p>\n" + blocks +
+         "what each shows.</p>\n" +
+         blocks +
          table("What stays on each client",
                {{"Name"}, {"Type"}, {"In words"}, {"What it is"}, {"Line", true}}, rows);
 }

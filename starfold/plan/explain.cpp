@@ -366,10 +366,12 @@ std::string explain_dot(const Plan& given) {
       if (!plan.program.graph[id].block) continue;
       // A block is drawn inside the client.
       std::string inside;
-      for (const char c : block_text(plan, id, 0)) inside += c == '\n' ? std::string("\\l") : std::string(1, c);
+      for (const char c : block_text(plan, id, 0))
+        inside += c == '\n' ? std::string("\\l") : std::string(1, c);
       const std::string name = fmt::format("block{}_{}", n, ++blocks);
       text += fmt::format(
-          "  subgraph cluster_{} {{ label=\"each client, on its own\"; {} [label={}, shape=note]; }}\n",
+          "  subgraph cluster_{} {{ label=\"each client, on its own\"; {} [label={}, shape=note]; "
+          "}}\n",
           name, name, quote_lines(inside));
       text += fmt::format("  records -> {0};\n  {0} -> encode{1};\n", name, n);
     }

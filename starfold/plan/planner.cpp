@@ -196,8 +196,7 @@ class Planner {
     for (int gap = 0; gap <= static_cast<int>(loops.size()); ++gap) {
       for (int round = 1; round <= rounds_in_gap[gap]; ++round) {
         Step step;
-        step.action =
-            make_round(folds[{gap, round}], stores[{gap, round}], region_loop, depth);
+        step.action = make_round(folds[{gap, round}], stores[{gap, round}], region_loop, depth);
         step.decoder = decoders[{gap, round}];
         block.steps.push_back(std::move(step));
       }
@@ -267,14 +266,16 @@ class Planner {
       if (encoders.insert(store.node).second) pending.push_back(store.node);
       // A client must know which iteration a state belongs to.
       if (store.what == Store::What::state)
-        receives.insert(program_.graph[program_.loops[store.index].carried[store.slot].param].args[0]);
+        receives.insert(
+            program_.graph[program_.loops[store.index].carried[store.slot].param].args[0]);
     }
     while (!pending.empty()) {
       const NodeId id = pending.back();
       pending.pop_back();
       std::vector<NodeId> needed = program_.graph[id].args;
       // A private state has its first value until a client has computed another.
-      if (program_.graph[id].kind == Kind::loop_param || program_.graph[id].kind == Kind::loop_result)
+      if (program_.graph[id].kind == Kind::loop_param ||
+          program_.graph[id].kind == Kind::loop_result)
         needed.push_back(
             program_.loops[program_.graph[id].index].carried[program_.graph[id].slot].init);
       for (const NodeId arg : needed) {

@@ -214,7 +214,8 @@ std::string underivable(const Plan& plan, const Merge& merge) {
   if (is_per_client(plan.program, merge)) return {};
   const ir::Node& fold = plan.program.graph[merge.fold];
   if (reads_private_state(plan.program, fold))
-    return fmt::format("`{}` takes in a private state, which has no rule of support", fold.op->name);
+    return fmt::format("`{}` takes in a private state, which has no rule of support",
+                       fold.op->name);
   if (fold.op->support == nullptr) return fmt::format("`{}` has no rule of support", fold.op->name);
   std::set<NodeId> conditions;
   for (const NodeId arg : fold.args) {

@@ -157,7 +157,8 @@ std::string Encoders::print(const Round& round) const {
 class Engine::Impl {
  public:
   Impl(std::shared_ptr<const Encoders> encoders, const Client& client, EngineOptions options)
-      : Impl(encoders, Records{record_counts(encoders->impl_->plan->program, client), nullptr}, options) {
+      : Impl(encoders, Records{record_counts(encoders->impl_->plan->program, client), nullptr},
+             options) {
     for (const Round* round : rounds_of(plan())) {
       for (const NodeId id : round->encoders) {
         const ir::Node& node = program().graph[id];
@@ -234,15 +235,16 @@ class Engine::Impl {
   }
 
   bool has_array(const std::string& name) const {
-    return std::any_of(
-        program().inputs.begin(), program().inputs.end(), [&](const ir::Input& input) {
-          return input.name == name && arrays_.count(input.node) != 0;
-        });
+    return std::any_of(program().inputs.begin(), program().inputs.end(),
+                       [&](const ir::Input& input) {
+                         return input.name == name && arrays_.count(input.node) != 0;
+                       });
   }
   std::optional<Tensor> array(const std::string& name) const {
     for (const ir::Input& input : program().inputs) {
       const auto array = arrays_.find(input.node);
-      if (input.name == name && array != arrays_.end()) return tensor_of(*array->second, input.type);
+      if (input.name == name && array != arrays_.end())
+        return tensor_of(*array->second, input.type);
     }
     return std::nullopt;
   }
@@ -263,7 +265,8 @@ class Engine::Impl {
 
   void save_private(ByteWriter& out) const {
     std::uint32_t count = 0;
-    for (const auto& [key, values] : private_.all()) count += static_cast<std::uint32_t>(values.size());
+    for (const auto& [key, values] : private_.all())
+      count += static_cast<std::uint32_t>(values.size());
     out.number(count);
     for (const auto& [key, values] : private_.all()) {
       for (const auto& [clock, array] : values) {
@@ -508,11 +511,12 @@ class Engine::Impl {
     // What is too large for memory has no room for more of it.
     Kept* kept =
         set.kept_columns > 0 && !reads() ? &kept_[{round.number, set.record_set}] : nullptr;
-    const bool again =
-        kept != nullptr && kept->arrays == arrays && still_right(*kept, set, shared);
+    const bool again = kept != nullptr && kept->arrays == arrays && still_right(*kept, set, shared);
     AllOutside outside;
-    Call call{round,    set,    again ? set.again : set.first, cut,   shared, {}, nullptr,
-              &outside, arrays, &sinks,                        sink_columns};
+    Call call{round,   set,         again ? set.again : set.first,
+              cut,     shared,      {},
+              nullptr, &outside,    arrays,
+              &sinks,  sink_columns};
     if (kept != nullptr) {
       kept->valid = again;
       kept->columns.reserve(cut.blocks * set.kept_columns * cut.stride);
@@ -606,8 +610,7 @@ class Engine::Impl {
       if (reading != nullptr) reading->cursor->next(reading->block.data());
       for (std::size_t i = 0; i < frame.sinks.size(); ++i) {
         if (call.sink_columns[i] > 0)
-          frame.sinks[i] =
-              (*call.sinks)[i]->data() + b * call.sink_columns[i] * call.cut.stride;
+          frame.sinks[i] = (*call.sinks)[i]->data() + b * call.sink_columns[i] * call.cut.stride;
       }
       for (std::size_t i = 0; i < call.set.tables.inputs.size(); ++i) {
         frame.sources[engine::first_input + i] = input_block(call, i, b, reading);

@@ -113,8 +113,8 @@ const std::vector<Array>& Blocks::each_client(NodeId id, const Cuts& cuts, const
   Run& run = runs_[id];
   const std::shared_ptr<const Plan>& plan = plan_.blocks.at(id);
   if (!run.engine)
-    run.engine =
-        std::make_unique<Engine>(encoders_(id), Engine::Records{counts_of(cuts), around.table}, options_);
+    run.engine = std::make_unique<Engine>(encoders_(id),
+                                          Engine::Records{counts_of(cuts), around.table}, options_);
   if (!see(run, id, around)) return run.results;
   Settings settings;
   std::size_t next = 0;
@@ -157,7 +157,8 @@ std::vector<Tensor> Blocks::batches(NodeId id, const Cuts& cuts, const Around& a
     std::map<std::string, std::int64_t> counts = counts_of(cuts);
     counts[block.record_set] = static_cast<std::int64_t>(records.size());
     if (!run.engine) {
-      run.engine = std::make_unique<Engine>(encoders_(id), Engine::Records{counts, nullptr}, options_);
+      run.engine =
+          std::make_unique<Engine>(encoders_(id), Engine::Records{counts, nullptr}, options_);
     } else {
       run.engine->count(counts);
     }
@@ -190,7 +191,8 @@ Array PrivateStates::find(const Key& key, const Clock& clock) const {
   if (at == values->second.begin()) return nullptr;
   --at;
   // Of another iteration of a loop around: this loop begins anew.
-  const bool same = std::equal(clock.begin(), clock.end() - 1, at->first.begin(), at->first.end() - 1);
+  const bool same =
+      std::equal(clock.begin(), clock.end() - 1, at->first.begin(), at->first.end() - 1);
   return same ? at->second : nullptr;
 }
 

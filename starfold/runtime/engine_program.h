@@ -78,11 +78,11 @@ struct Step {
   std::vector<std::uint32_t> places;  // folds: the entry of the result that each cell adds to
   std::size_t merge = 0;              // folds: which merge of the round
   std::size_t stride = 0;             // combine: from one weight to the next
-  std::size_t number = 0;             // gram and groups: which of its merge; store: which of its round
-  bool upper = false;                 // gram: symmetric, so one half is enough
-  bool truth = false;                 // accumulate: entries become 0 or 1 before they are joined
-  bool mean = false;    // accumulate: the joined sum is divided by the number of terms
-  bool pooled = false;  // sample: the `terms` columns of an entry must come together
+  std::size_t number = 0;  // gram and groups: which of its merge; store: which of its round
+  bool upper = false;      // gram: symmetric, so one half is enough
+  bool truth = false;      // accumulate: entries become 0 or 1 before they are joined
+  bool mean = false;       // accumulate: the joined sum is divided by the number of terms
+  bool pooled = false;     // sample: the `terms` columns of an entry must come together
 
   double (*map1)(double) = nullptr;
   double (*map2)(double, double) = nullptr;

@@ -32,8 +32,7 @@ class Machine {
   // The values to send for this round, by node.
   std::map<ir::NodeId, Tensor> to_send() const;
   // Takes the merged state of the round, and inside a block the results of its passes, and decodes up to the next one.
-  void absorb(const std::vector<MergeState>& merged,
-              std::vector<std::vector<Tensor>> passes = {});
+  void absorb(const std::vector<MergeState>& merged, std::vector<std::vector<Tensor>> passes = {});
 
   // Outputs, traces and iterations so far.
   const Results& results() const { return results_; }

@@ -55,9 +55,8 @@ class Evaluator {
   Tensor part(NodeId id, std::size_t client) const {
     const Type& type = program_.graph[id].type();
     const std::vector<std::int64_t>& counts = partition_.at(type.record_set());
-    const std::int64_t first =
-        std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(client),
-                        std::int64_t{0});
+    const std::int64_t first = std::accumulate(
+        counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(client), std::int64_t{0});
     return slices_between(value(id), *type.record_axis(), first, first + counts[client]);
   }
   Results take() { return std::move(results_); }
@@ -161,7 +160,8 @@ class Evaluator {
       }
       for (std::size_t i = 0; i < body.outputs.size(); ++i) {
         Tensor value = inside->value(body.outputs[i].node);
-        if (!body.graph[body.outputs[i].node].federated()) value.shape.insert(value.shape.begin(), 1);
+        if (!body.graph[body.outputs[i].node].federated())
+          value.shape.insert(value.shape.begin(), 1);
         parts[i].push_back(std::move(value));
       }
     }
@@ -208,8 +208,8 @@ class Evaluator {
         const NodeId operand = node.args[block.first_input() + index];
         const Type& type = program_.graph[operand].type();
         const bool drawn = type.federated() && type.record_set() == block.record_set;
-        return std::optional(
-            drawn ? pick_slices(value(operand), *type.record_axis(), batch) : value(operand));
+        return std::optional(drawn ? pick_slices(value(operand), *type.record_axis(), batch)
+                                   : value(operand));
       });
       for (std::size_t i = 0; i < block.states; ++i) states[i] = inside.value(body.outputs[i].node);
       if (body.outputs.size() > block.states && inside.value(body.outputs.back().node).item() != 0)
@@ -249,8 +249,7 @@ class Reference {
   Results run() {
     Evaluator evaluator(program_, sizes_, partition_, clients_.size(), [&](std::uint32_t index) {
       const ir::Input& input = program_.inputs[index];
-      if (input.type.federated())
-        return std::optional(virtual_global(input, clients_, sizes_));
+      if (input.type.federated()) return std::optional(virtual_global(input, clients_, sizes_));
       const auto set = settings_.shared.find(input.name);
       return set != settings_.shared.end() ? std::optional(set->second) : std::nullopt;
     });

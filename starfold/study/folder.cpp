@@ -80,7 +80,8 @@ std::string folder_name(const std::string& client, std::set<std::string>& taken)
   constexpr std::size_t longest = 200;
   name = name.substr(0, longest);
   std::string own = name;
-  for (int number = 2; !taken.insert(own).second; ++number) own = fmt::format("{}_{}", name, number);
+  for (int number = 2; !taken.insert(own).second; ++number)
+    own = fmt::format("{}_{}", name, number);
   return own;
 }
 

@@ -27,7 +27,7 @@ struct StudyOptions {
   std::string out = {};
   int threads = 0;
   bool client_details = false;
-  int sample = 0;            // 0: every round is asked of all clients
+  int sample = 0;                // 0: every round is asked of all clients
   std::string sample_seed = {};  // a whole number
 };
 

@@ -336,7 +336,8 @@ Pack simulate(const ir::Program& program, const Simulation& simulation, const Si
     for (const std::int64_t count : own) ends.push_back(end += count);
   }
   auto reported = counts.begin();
-  if (reported != counts.end() && reported->first == ir::client_set && counts.size() > 1) ++reported;
+  if (reported != counts.end() && reported->first == ir::client_set && counts.size() > 1)
+    ++reported;
   for (std::int64_t client = 0; client < simulation.clients; ++client) {
     const std::int64_t records =
         counts.empty() ? 0 : reported->second[static_cast<std::size_t>(client)];

@@ -33,17 +33,17 @@ struct Subscript {
 };
 
 enum class ExprKind {
-  number,     // 2.5e-3, inf, nan, pi: value in `number`, spelling in `text`
-  name,       // x
-  unary,      // `-` or `not` in `text`, one arg
-  binary,     // operator in `text` (+ - * / @ ^ and or == != < <= > >=), two args
-  call,       // text(args) or text[subscripts](args); `module` for stats.cov(x)
-  index,      // args[0][subscripts]
-  transpose,  // args[0]'
-  list,       // [a, b, c]
-  tuple,      // (a, b): only as the result of a function or of each client
+  number,       // 2.5e-3, inf, nan, pi: value in `number`, spelling in `text`
+  name,         // x
+  unary,        // `-` or `not` in `text`, one arg
+  binary,       // operator in `text` (+ - * / @ ^ and or == != < <= > >=), two args
+  call,         // text(args) or text[subscripts](args); `module` for stats.cov(x)
+  index,        // args[0][subscripts]
+  transpose,    // args[0]'
+  list,         // [a, b, c]
+  tuple,        // (a, b): only as the result of a function or of each client
   each_client,  // each client { ... }: what stands between the braces is in `block`
-  invalid,    // a syntax error was reported here
+  invalid,      // a syntax error was reported here
 };
 
 struct Expr {

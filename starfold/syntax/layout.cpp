@@ -28,7 +28,8 @@ Layout::Measure Layout::measure() const {
   for (std::size_t i = 0; i < count; ++i) {
     // Lines of their own fit on none.
     constexpr std::size_t endless = 1 << 20;
-    m.before[i + 1] = m.before[i] + (pieces_[i].op == Op::lines ? endless : pieces_[i].words.size());
+    m.before[i + 1] =
+        m.before[i] + (pieces_[i].op == Op::lines ? endless : pieces_[i].words.size());
     if (pieces_[i].op == Op::open) groups.push_back(i);
     if (pieces_[i].op == Op::close) {
       m.group_end[groups.back()] = i;
@@ -36,8 +37,8 @@ Layout::Measure Layout::measure() const {
     }
   }
   for (std::size_t i = count; i-- > 0;) {
-    const bool breaks = pieces_[i].op == Op::line || pieces_[i].op == Op::fill ||
-                        pieces_[i].op == Op::lines;
+    const bool breaks =
+        pieces_[i].op == Op::line || pieces_[i].op == Op::fill || pieces_[i].op == Op::lines;
     m.to_break[i] = breaks ? 0 : m.to_break[i + 1] + pieces_[i].words.size();
   }
   return m;

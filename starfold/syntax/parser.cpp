@@ -346,7 +346,8 @@ bool Parser::batches(ast::Repeat& node) {
   });
   if (read && args.size() != 2)
     fail("two values in `batches(k, seed)`",
-         "write how many records a batch has and the seed of their order: repeat batches(32, 1) { ... }");
+         "write how many records a batch has and the seed of their order: repeat batches(32, 1) { "
+         "... }");
   const bool good = !failed_ && args.size() == 2;
   node.count = good ? std::move(args[0]) : invalid_leaf().expr;
   node.seed = good ? std::move(args[1]) : invalid_leaf().expr;
@@ -419,8 +420,8 @@ void Parser::block_statements(Place place, const Token& open, ast::Block& body, 
     if (at(TokenKind::end_of_file) || forgot_brace(open)) return unfinished_block(open);
     if (at(TokenKind::right_brace)) break;
     const bool update = at(TokenKind::name) && peek(1).kind == TokenKind::left_arrow;
-    if (!fn || update || starts_statement(peek().kind) || at(TokenKind::kw_until) ||
-        at_private() || at_keep()) {
+    if (!fn || update || starts_statement(peek().kind) || at(TokenKind::kw_until) || at_private() ||
+        at_keep()) {
       statement(place, body);
     } else {
       result_expression(open, *fn);

@@ -30,7 +30,8 @@ constexpr std::array foreign = {
     Foreign{"from", "write import and the name of the module"},
     Foreign{"use", "write import and the name of the module"},
     Foreign{"each", "a value per client is written: let v = each client { ... }"},
-    Foreign{"private", "a state that stays at the clients is written: private state c : [*client] = 0"},
+    Foreign{"private",
+            "a state that stays at the clients is written: private state c : [*client] = 0"},
     Foreign{"keep", "a result that stays at the clients is written: keep name = ..."},
 };
 

@@ -159,7 +159,7 @@ class Parser {
   int depth_base_ = 0;  // of the statement at hand: it may stand inside an expression
   int tallest_ = 0;     // the height of the highest expression read so far
   int block_depth_ = 0;
-  int client_depth_ = 0;  // each client around the statement at hand
+  int client_depth_ = 0;         // each client around the statement at hand
   std::vector<Token> brackets_;  // open ( and [ of the statement at hand
   ast::File out_;
 };

@@ -134,9 +134,8 @@ Verdict a_block_is_a_program(const Case& c) {
       all = all && own.report;
       if (!own.report || !got.report) continue;
       for (const std::string& result : wrapped->results) {
-        const Verdict broken =
-            compare(row(got.report->results.kept.at("kept_" + result).at(i)),
-                    own.report->results.outputs.at(result), rounding);
+        const Verdict broken = compare(row(got.report->results.kept.at("kept_" + result).at(i)),
+                                       own.report->results.outputs.at(result), rounding);
         if (broken) return fmt::format("client {}, result {}: {}", i, result, *broken);
       }
     }
@@ -273,8 +272,9 @@ Verdict derivatives_through_blocks(const Case& c) {
   if (const Verdict broken = compare(got, want, 1e-7)) return *broken;
   if (!got.report) return std::nullopt;
   for (const Derivative& derivative : tried) {
-    const Verdict broken = compare(want.report->results.outputs.at("outside_" + derivative.output),
-                                   want.report->results.outputs.at("sum_" + derivative.output), 1e-7);
+    const Verdict broken =
+        compare(want.report->results.outputs.at("outside_" + derivative.output),
+                want.report->results.outputs.at("sum_" + derivative.output), 1e-7);
     if (broken) return fmt::format("{}: {}", derivative.statement, *broken);
   }
   return std::nullopt;

@@ -161,13 +161,15 @@ struct StatementTree {
     return (n.tuple ? "let tuple" : "let") + names + " " + tree(n.type) + " " + tree(n.value);
   }
   std::string operator()(const ast::State& n) const {
-    return (n.at_client ? "private state " : "state ") + n.name.text + " " + tree(n.type) + " " + tree(n.value);
+    return (n.at_client ? "private state " : "state ") + n.name.text + " " + tree(n.type) + " " +
+           tree(n.value);
   }
   std::string operator()(const ast::Update& n) const {
     return "update " + n.name.text + " " + tree(n.value);
   }
   std::string operator()(const ast::Repeat& n) const {
-    return "repeat " + tree(n.count) + (n.seed ? " batches " + tree(n.seed) : "") + " {" + tree(n.body) + "} " + tree(n.until);
+    return "repeat " + tree(n.count) + (n.seed ? " batches " + tree(n.seed) : "") + " {" +
+           tree(n.body) + "} " + tree(n.until);
   }
   std::string operator()(const ast::Trace& n) const {
     return "trace " + n.name.text + " " + tree(n.value);
