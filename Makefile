@@ -79,6 +79,7 @@ docs: build
 reference:
 	@Rscript tests/reference/glm.R
 	@Rscript tests/reference/library.R
+	@Rscript tests/reference/formulas.R
 
 golden-update: setup
 	@tools/build dev

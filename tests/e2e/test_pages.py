@@ -338,10 +338,11 @@ def test_report_of_a_regression(table_report, tmp_path):
     """One table of coefficients, with names; the plot leaves the intercept to it; the time is there."""
     page = table_report("logistic", 'x = ["age", "bmi", "sex"]\ny = "died"')
     head, rows = table_text(page, "beta")
-    assert head == ["", "beta", "beta_se", "lower", "upper", "z", "p_value"]
+    assert head == ["", "beta", "beta_lower", "beta_upper", "beta_se", "z", "p_value", "odds_ratio", "odds_ratio_lower", "odds_ratio_upper"]
     assert [row[0] for row in rows] == ["(intercept)", "age", "bmi", "sex=m"]
     assert page.locator("[data-output=z], [data-output=p_value]").count() == 0  # in the same table
-    plot = page.locator("[data-output=beta] svg")
+    assert page.locator("[data-output=beta] svg").count() == 2  # coefficients, and odds ratios by powers
+    plot = page.locator("[data-output=beta] svg").first
     assert plot.locator("path.interval").count() == 3 and "(intercept)" not in plot.locator("text").all_text_contents()
     # Whiskers end where the interval does: places along the axis are linear in the numbers of the table.
     beta = json.loads((tmp_path / "out/outputs.json").read_text())
@@ -375,7 +376,7 @@ def test_report_of_components(table_report):
     assert [row[0] for row in table_text(page, "variances")[1]] == ["1", "2", "3"]
     head, rows = table_text(page, "directions")
     assert head == ["", "1", "2", "3"] and [row[0] for row in rows] == ["age", "bmi", "sex=m"]
-    heights = page.locator("[data-output=variances] svg circle").evaluate_all("all => all.map(c => Number(c.getAttribute('cy')))")
+    heights = page.locator("[data-output=variances] svg").first.locator("circle").evaluate_all("all => all.map(c => Number(c.getAttribute('cy')))")
     assert len(heights) == 3 and heights == sorted(heights)  # from the largest, at the top
     check_all_looks(page)
 

@@ -388,7 +388,7 @@ def test_outcomes_outside_their_range(ready):
     assert "must be positive" in ready("gamma", bad, ["x=wt", "y=am"], fails=True)
     assert "status must be 0" in ready("cox", bad, ["x=wt", "time=mpg", "status=carb"], {"grid": [40]}, fails=True)
     assert "after the last time" in ready("kaplan_meier", bad, ["time=mpg", "status=am"], {"grid": [12]}, fails=True)
-    assert "from 1 to the number of groups" in ready("anova", bad, ["y=mpg", "group=carb"], {"groups": 2}, fails=True)
+    assert "from 1 to the number of levels" in ready("anova", bad, ["y=mpg", "group=carb"], {"groups": 2}, fails=True)
     _, report = ready("poisson", bad, ["x=wt", "y=mpg"])
     assert "the outcome is not a whole number for some records" in report["warnings"]
 

@@ -61,6 +61,7 @@ class Edits {
     }
   }
   void parts(const ast::Trace& n) { expr(*n.value); }
+  void parts(const ast::Demand& n) { expr(*n.value); }
   void parts(const ast::Output& n) {
     if (n.value) expr(*n.value);
   }

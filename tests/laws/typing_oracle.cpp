@@ -212,6 +212,7 @@ class Judge {
     scopes_.pop_back();
   }
   void run(const ast::Trace& n) { number(*n.value, "a trace"); }
+  void run(const ast::Demand& n) { shared(*n.value, "a demand"); }
   void run(const ast::Output& n) {
     if (n.value) {
       shared(*n.value, "an output");

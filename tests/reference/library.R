@@ -218,7 +218,8 @@ put("ordinal", beta = vec(b[1:2]), cut = vec(b[3:4]), se = vec(sqrt(diag(solve(-
     log_likelihood = sum(log(plogis(q$up) - plogis(q$low))))
 fit <- rlm(loss ~ air + water + acid, stackloss_data, scale.est = "proposal 2", k2 = 1.345, maxit = 2000, acc = 1e-16)
 put("huber", beta = vec(coef(fit)), scale = fit$s, beta_se = vec(summary(fit)$coefficients[, 2]))
-fit <- nls(rate ~ vm * conc / (k + conc), puromycin_data, start = list(vm = 200, k = 0.05), control = nls.control(tol = 1e-12, maxiter = 200, minFactor = 1e-12, warnOnly = TRUE))
+kinetics <- deriv(~ vm * conc / (k + conc), c("vm", "k"), function(conc, vm, k) NULL)
+fit <- nls(rate ~ kinetics(conc, vm, k), puromycin_data, start = list(vm = 200, k = 0.05), control = nls.control(tol = 1e-12, maxiter = 200, minFactor = 1e-12, warnOnly = TRUE))
 put("nls", beta = vec(coef(fit)), beta_se = vec(summary(fit)$coefficients[, 2]), sigma = summary(fit)$sigma)
 x <- as.matrix(attitude_data[, -1]); y <- attitude_data$rating
 for (alpha in c(1, 0.5)) {
