@@ -11,6 +11,7 @@
 #include "starfold/base/utf8.h"
 #include "starfold/node/approvals.h"
 #include "starfold/node/describe.h"
+#include "starfold/node/identity.h"
 #include "starfold/node/ledger.h"
 
 namespace starfold::cli {
@@ -34,6 +35,16 @@ int check(const Arguments& arguments) {
   return exit_done;
 }
 
+// --- key
+
+int key(const Arguments& arguments) {
+  const NodeConfig config = read_node_config(arguments.file);
+  prepare_folder(config);
+  const std::string text = secure::key_text(secure::signing_key(*load_identity(config)));
+  say(arguments.json ? json_ordered_line({{"node", config.name}, {"key", text}}) : text + "\n");
+  return exit_done;
+}
+
 // --- ledger
 
 std::string shown(const LedgerLine& line) {
@@ -50,6 +61,7 @@ std::string shown(const LedgerLine& line) {
   add("run ", entry.run.substr(0, shown_digits));
   if (entry.round) add("round ", std::to_string(*entry.round));
   if (entry.numbers > 0) add("", fmt::format("{} numbers {}", entry.numbers, entry.shapes));
+  add("masked among ", entry.masked);
   if (entry.numbers_left) add("", fmt::format("{} left", *entry.numbers_left));
   if (entry.epsilon > 0) add("epsilon ", fmt::format("{:g}", entry.epsilon));
   add("rule ", entry.rule);
@@ -202,6 +214,11 @@ void add_node(CommandLine& line) {
       add("check", "say in words what would be let out and what refused", check);
   file(check_command);
   check_command.flag("--json", arguments->json, "print one JSON object");
+
+  Command key_command = add(
+      "key", "print the key that studies with secure aggregation pin; makes it if need be", key);
+  file(key_command);
+  key_command.flag("--json", arguments->json, "print one JSON object");
 
   Command ledger_command = add("ledger", "show what was asked and what left", ledger);
   file(ledger_command);

@@ -1,5 +1,7 @@
 // starfold node serve, starfold node try: a node at work, and the owner's dry run.
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <csignal>
@@ -32,11 +34,19 @@ void wait_for_signals() {
             nullptr);  // a file that may not grow is an error of writing, as a full disk is
 }
 
+// A node holds keys and records: its memory goes into no file, and no other process may look into it.
+void keep_memory_private() {
+  const rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  prctl(PR_SET_DUMPABLE, 0);
+}
+
 }  // namespace
 
 int node_serve(const std::string& file) {
   try {
     wait_for_signals();
+    keep_memory_private();
     NodeConfig config = read_node_config(file);
     for (const std::string& warning : config.warnings)
       complain(fmt::format("warning: {}\n", warning));

@@ -8,10 +8,31 @@
 #include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
 #include "starfold/data/agree.h"
+#include "starfold/data/memory_table.h"
 #include "starfold/data/shown_names.h"
 
 namespace starfold {
 namespace {
+
+// The levels that clients' tables declare for a column themselves: all of them, in the order in which they are met. Null when none
+// does.
+std::shared_ptr<const Categorical> own_levels(const std::vector<DataSource>& sources,
+                                              const std::string& name) {
+  std::shared_ptr<Categorical> all;
+  for (const DataSource& source : sources) {
+    const auto* table = dynamic_cast<const InMemoryTable*>(source.table.get());
+    for (std::size_t c = 0; table != nullptr && c < table->columns().size(); ++c) {
+      const auto own = table->columns()[c].name == name ? table->own_levels(c) : nullptr;
+      if (!own) continue;
+      if (!all) all = std::make_shared<Categorical>();
+      for (const std::string& level : own->levels) {
+        if (std::find(all->levels.begin(), all->levels.end(), level) == all->levels.end())
+          all->levels.push_back(level);
+      }
+    }
+  }
+  return all;
+}
 
 class Planner {
  public:
@@ -28,7 +49,7 @@ class Planner {
     check_binding_names();
     ColumnPlan plan;
     if (!formula_.text.empty())
-      plan.formula = plan_formula(program_, sources_, formula_, categoricals_, other_inputs());
+      plan.formula = plan_formula(program_, sources_, formula_, all_levels(), other_inputs());
     for (const ir::Input& input : program_.inputs) {
       if (!input.type.federated()) continue;
       if (plan.formula && plan.formula->inputs.count(input.name) != 0) continue;
@@ -75,6 +96,18 @@ class Planner {
     }
   }
 
+  // Those that are declared, and those that tables bring.
+  Categoricals all_levels() const {
+    Categoricals all = categoricals_;
+    for (const DataSource& source : sources_) {
+      for (const std::string& name : source.order) {
+        if (all.count(name) != 0) continue;
+        if (auto own = own_levels(sources_, name)) all.emplace(name, std::move(own));
+      }
+    }
+    return all;
+  }
+
   OtherInputs other_inputs() const {
     OtherInputs others;
     for (const auto& [name, choice] : bindings_) {
@@ -111,7 +144,8 @@ class Planner {
     std::vector<BoundColumn> columns;
     for (const std::string& name : names) {
       const auto declared = categoricals_.find(name);
-      columns.push_back({name, declared == categoricals_.end() ? nullptr : declared->second});
+      columns.push_back(
+          {name, declared == categoricals_.end() ? own_levels(sources_, name) : declared->second});
     }
     return columns;
   }

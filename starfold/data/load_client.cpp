@@ -8,6 +8,7 @@
 #include "starfold/data/bind_columns.h"
 #include "starfold/data/levels.h"
 #include "starfold/data/loaded_table.h"
+#include "starfold/data/memory_table.h"
 #include "starfold/tensor/axis_view.h"
 
 namespace starfold {
@@ -236,12 +237,128 @@ std::int64_t drop_nan(const ir::Program& program, Client& client) {
   return total;
 }
 
+// ---- arrays that stay where they are
+
+// The views that an input is made of: one with all its axes, or one with one axis for each of its columns.
+std::vector<const ArrayView*> views_of(const ir::Input& input, const GivenArrays& given,
+                                       const ColumnPlan& plan) {
+  const auto columns = plan.columns.find(input.name);
+  std::vector<const ArrayView*> views;
+  if (columns == plan.columns.end()) {
+    const auto view = given.arrays().find(input.name);
+    if (view == given.arrays().end())
+      throw RunError(
+          fmt::format("it has no array for input {} ({})", input.name, input.type.to_string()));
+    return {&view->second};
+  }
+  for (const BoundColumn& column : columns->second) {
+    if (column.categorical)
+      throw RunError(
+          fmt::format("column {} is declared categorical, but comes from an array", column.name));
+    const auto view = given.arrays().find(column.name);
+    if (view == given.arrays().end() || view->second.shape.size() != 1)
+      throw RunError(fmt::format("{} is no column for input {}", column.name, input.name));
+    views.push_back(&view->second);
+    if (views.back()->shape[0] != views.front()->shape[0])
+      throw RunError(fmt::format("columns {} and {} of input {} have {} and {} records",
+                                 columns->second.front().name, column.name, input.name,
+                                 views.front()->shape[0], views.back()->shape[0]));
+  }
+  return views;
+}
+
+// Whether arrays can be read as one table: one record set, vectors and matrices of equal length.
+bool is_tabular(const ir::Program& program,
+                const std::map<std::string, std::vector<const ArrayView*>>& views) {
+  const ir::Input* first = nullptr;
+  std::int64_t records = 0;
+  for (const ir::Input& input : program.inputs) {
+    if (!input.type.federated()) continue;
+    const std::vector<const ArrayView*>& own = views.at(input.name);
+    const Shape& shape = own.front()->shape;
+    const bool columns = shape.size() == 1;
+    if (input.type.rank() > 2 || (!columns && shape.size() != input.type.rank()) ||
+        (columns && own.size() == 1 && input.type.rank() != 1))
+      return false;
+    const std::int64_t count = shape[columns ? 0 : *input.type.record_axis()];
+    if (first == nullptr) {
+      first = &input;
+      records = count;
+    }
+    if (count != records || input.type.record_set() != first->type.record_set()) return false;
+    if (!columns && shape[1 - *input.type.record_axis()] < 1) return false;
+  }
+  return first != nullptr;
+}
+
+TableLoad tabular(const ir::Program& program,
+                  const std::map<std::string, std::vector<const ArrayView*>>& views) {
+  std::vector<MemoryColumn> columns;
+  TableLoad load;
+  for (const ir::Input& input : program.inputs) {
+    if (!input.type.federated()) continue;
+    for (const ArrayView* view : views.at(input.name)) {
+      const std::size_t axis = view->shape.size() == 1 ? 0 : *input.type.record_axis();
+      const auto width =
+          static_cast<std::size_t>(view->shape.size() == 1 ? 1 : view->shape[1 - axis]);
+      for (std::size_t place = 0; place < width; ++place) {
+        load.use.inputs[input.name].push_back(columns.size());
+        load.use.uses.push_back({columns.size(), nullptr});
+        columns.push_back(
+            {{fmt::format("{}[{}]", input.name, columns.size()), ColumnKind::number, "number"},
+             {column_of(*view, axis, place)}});
+      }
+    }
+  }
+  load.table = memory_table(std::move(columns));
+  return load;
+}
+
+LoadedClient load_views(const ir::Program& program, const DataSource& source,
+                        const GivenArrays& given, const ColumnPlan& plan,
+                        const LoadOptions& options, std::int64_t& room) {
+  std::map<std::string, std::vector<const ArrayView*>> views;
+  for (const ir::Input& input : program.inputs) {
+    if (input.type.federated()) views.emplace(input.name, views_of(input, given, plan));
+  }
+  LoadedClient loaded;
+  loaded.client.name = source.client;
+  if (is_tabular(program, views)) {
+    TableLoad load = tabular(program, views);
+    load.client = source.client;
+    // In arrays nan is a number like others, unless dropping is asked for.
+    load.missing = options.missing == Missing::drop ? Missing::drop : Missing::nan;
+    load.threads = options.threads;
+    LoadedRecords records = load_table(load, room);
+    loaded.client.table = std::move(records.table);
+    loaded.dropped = records.dropped;
+    return loaded;
+  }
+  for (const ir::Input& input : program.inputs) {
+    if (!input.type.federated()) continue;
+    const std::vector<const ArrayView*>& own = views.at(input.name);
+    if (plan.columns.count(input.name) == 0) {
+      loaded.client.arrays.emplace(input.name, copy_of(*own.front()));
+      continue;
+    }
+    std::vector<Tensor> parts;
+    std::vector<const std::vector<double>*> columns;
+    parts.reserve(own.size());
+    for (const ArrayView* view : own) columns.push_back(&parts.emplace_back(copy_of(*view)).data);
+    loaded.client.arrays.emplace(input.name, stack(input, columns));
+  }
+  if (options.missing == Missing::drop) loaded.dropped = drop_nan(program, loaded.client);
+  return loaded;
+}
+
 }  // namespace
 
 LoadedClient load_client(const ir::Program& program, const DataSource& source,
                          const ColumnPlan& plan, const LoadOptions& options, std::int64_t& room) {
   try {
     LoadedClient loaded;
+    if (const auto* given = dynamic_cast<const GivenArrays*>(source.table.get()))
+      return load_views(program, source, *given, plan, options, room);
     if (!source.table) {
       loaded.client = load_arrays(program, source, plan, options.missing);
       if (options.missing == Missing::drop) loaded.dropped = drop_nan(program, loaded.client);

@@ -10,6 +10,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/parallel.h"
+#include "starfold/data/memory_table.h"
 #include "starfold/runtime/numbers.h"
 
 namespace starfold {
@@ -20,6 +21,8 @@ constexpr const char* changed =
     "the table was not the same when it was read again: its file was written to, or its query "
     "gives other "
     "records every time; with more --memory it is read once";
+// A table in memory of no more bytes is copied all the same: its blocks are then ready in every round.
+constexpr std::int64_t worth_copying = std::int64_t{1} << 23U;
 constexpr std::size_t largest_part = std::size_t{1} << 25U;
 
 // Blocks in memory, allocated in parts that grow with their number.
@@ -151,6 +154,8 @@ class LoadedTable : public RecordTable {
  public:
   LoadedTable(TableLoad load, std::int64_t& room)
       : load_(std::move(load)), store_(place_inputs()), digest_(columns_) {
+    if (in_memory() && load_.missing == Missing::drop && nothing_missing())
+      load_.missing = Missing::nan;  // nothing to drop, so that any part can be read by itself
     if (can_split()) {
       open_in_parts(room);
     } else {
@@ -184,6 +189,16 @@ class LoadedTable : public RecordTable {
   // Where dropping moves no record, any part can be read by itself.
   bool can_split() const {
     return load_.table->known_records().has_value() && load_.missing != Missing::drop;
+  }
+
+  bool in_memory() const {
+    return dynamic_cast<const InMemoryTable*>(load_.table.get()) != nullptr;
+  }
+  bool nothing_missing() const {
+    RecordReader reader(load_.table, load_.use.uses, Missing::drop, {}, load_.use.design);
+    while (reader.next() && reader.flaws().dropped == 0) {
+    }
+    return reader.flaws().dropped == 0;
   }
 
   std::size_t place_inputs() {
@@ -226,7 +241,8 @@ class LoadedTable : public RecordTable {
   // reads it looks for flaws.
   void open_in_parts(std::int64_t room) {
     records_ = *load_.table->known_records();
-    keep_ = static_cast<std::int64_t>(blocks() * store_.block_bytes()) <= room;
+    const auto bytes = static_cast<std::int64_t>(blocks() * store_.block_bytes());
+    keep_ = bytes <= room && (!in_memory() || bytes <= worth_copying);
     if (!keep_) return;
     for (std::size_t b = 0; b < blocks(); ++b) store_.add();
     flaws_ = read_in_parts();

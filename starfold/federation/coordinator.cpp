@@ -7,6 +7,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/hash.h"
+#include "starfold/privacy/masked_states.h"
 #include "starfold/tensor/random_bits.h"
 
 namespace starfold {
@@ -37,22 +38,17 @@ Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Setting
       settings_(std::move(settings)),
       stop_(stop),
       identity_(std::move(identity)),
-      agreement_(agreement(program_->hash, identity_.bindings)),
+      agreement_(agreement(program_->hash, identity_.bindings, identity_.group)),
       clients_(std::move(clients)) {
   require_clients(program_->plan->program, clients_);
+  if (identity_.group) require_maskable();
   sizes_ = bind_settings(program_->plan->program, settings_);
   answered_.resize(clients_.size());
   left_.resize(clients_.size());
   asked_.assign(clients_.size(), true);
-  greeting_ = {program_->hash,
-               program_->text,
-               sizes_,
-               program_->planning,
-               identity_.run,
-               identity_.study,
-               {},
-               identity_.bindings,
-               identity_.sample.clients > 0};
+  greeting_ = {program_->hash, program_->text,  sizes_, program_->planning,
+               identity_.run,  identity_.study, {},     identity_.bindings,
+               identity_.group, identity_.sample.clients > 0};
   request_ = encode_message(greeting_);
   if (clients_.empty()) all_answered();  // nobody to wait for
 }
@@ -64,6 +60,9 @@ Bytes Coordinator::greeting(std::size_t client) const {
 }
 
 Bytes Coordinator::request(std::size_t client) const {
+  if (secure_)
+    return encode_message(SecureRequest{
+        agreement_, secure_->request(static_cast<std::uint32_t>(client)), identity_.run});
   return phase_ == Phase::greeting ? greeting(client) : request_;
 }
 
@@ -76,7 +75,7 @@ std::int64_t Coordinator::absorb(std::size_t client, std::string_view answer) {
   if (client >= clients_.size()) throw Bug(fmt::format("there is no client number {}", client));
   if (done()) reject(client, "the run has ended");
   if (left_[client]) reject(client, "the run went on without it");
-  if (answered_[client]) reject<LateAnswer>(client, "it has answered already");
+  if (!secure_ && answered_[client]) reject<LateAnswer>(client, "it has answered already");
   Message message;
   try {
     message = decode_message(answer);
@@ -90,6 +89,11 @@ std::int64_t Coordinator::absorb(std::size_t client, std::string_view answer) {
     const auto* hello = std::get_if<HelloMessage>(&message);
     if (hello == nullptr) reject(client, "a greeting was expected");
     greet(client, *hello);
+  } else if (secure_) {
+    auto* reply = std::get_if<SecureReply>(&message);
+    // A state that anyone can read is not taken, from nobody.
+    if (reply == nullptr) reject(client, "a step of secure aggregation was expected");
+    return take(client, std::move(*reply));
   } else {
     auto* state = std::get_if<StateMessage>(&message);
     if (state == nullptr) reject(client, "an encoded state was expected");
@@ -106,6 +110,11 @@ void Coordinator::leave(std::size_t client) {
   left_[client] = true;
   departures_.push_back({client, rounds_run()});
   if (departures_.size() == clients_.size()) throw RunError("no client is left");
+  if (secure_) {
+    secure_->drop(static_cast<std::uint32_t>(client));
+    go_on_masking();
+    return;
+  }
   merge_waiting();
   count_answer();
 }
@@ -215,13 +224,132 @@ void Coordinator::ask() {
   if (round == nullptr) {
     phase_ = Phase::done;
     request_.clear();
+    secure_.reset();
     return;
   }
-  EncodeMessage message{
-      agreement_, sequence_, static_cast<std::uint32_t>(round->number), {}, identity_.run};
+  if (identity_.group) {
+    begin_masking();
+    return;
+  }
+  request_ =
+      encode_message(EncodeMessage{agreement_, sequence_, static_cast<std::uint32_t>(round->number),
+                                   values_to_send(*round), identity_.run});
+}
+
+std::vector<Tensor> Coordinator::values_to_send(const Round& round) const {
+  std::vector<Tensor> sent;
   std::map<ir::NodeId, Tensor> values = machine_->to_send();
-  for (const ir::NodeId id : round->receives) message.values.push_back(std::move(values.at(id)));
-  request_ = encode_message(message);
+  for (const ir::NodeId id : round.receives) sent.push_back(std::move(values.at(id)));
+  return sent;
+}
+
+// --- masked states --------------------------------------------------------------------------------
+
+void Coordinator::require_maskable() const {
+  if (const std::string wrong = secure::wrong_with(*identity_.group); !wrong.empty())
+    throw secure::NotMaskable(wrong);
+  if (identity_.group->members.size() != clients_.size())
+    throw Bug("the group that masks is not that of the clients");
+  if (const auto found = secure::unmaskable(*program_->plan))
+    throw secure::NotMaskable(found->words, program_->plan->program.graph[found->fold].span);
+}
+
+namespace {
+
+// Keys are made for so many rounds at once: as many as there are, or a handful where a loop decides.
+constexpr std::uint32_t rounds_of_epoch = 16;
+// A client that loses its keys more often than this in one round is not started anew, but broken.
+constexpr std::int64_t most_renewals = 50;
+
+std::uint32_t epoch_length(const Plan& plan) {
+  const std::vector<const Round*> rounds = rounds_of(plan);
+  const bool loops =
+      std::any_of(rounds.begin(), rounds.end(), [](const Round* r) { return r->loop_depth > 0; });
+  return loops ? rounds_of_epoch
+               : std::min(rounds_of_epoch, static_cast<std::uint32_t>(rounds.size()));
+}
+
+}  // namespace
+
+void Coordinator::new_epoch() {
+  std::vector<bool> there;
+  for (const bool left : left_) there.push_back(!left);
+  secure_.emplace(*identity_.group, identity_.run, agreement_, ++epoch_, sequence_,
+                  epoch_length(*program_->plan), there);
+}
+
+void Coordinator::begin_masking() {
+  const Round& round = *machine_->round();
+  if (secure_ && secure_->stage() == secure::Server::Stage::ready)
+    masking_departures_ = departures_.size();
+  // Masks with a client that has left since would have to be taken away in every round: better keys without it.
+  const bool same_clients = secure_ && departures_.size() == masking_departures_;
+  if (!same_clients ||
+      !secure_->begin(sequence_, static_cast<std::uint32_t>(round.number), values_to_send(round),
+                      secure::masked_layout(*program_->plan, round, sizes_)))
+    new_epoch();
+}
+
+// What the last answer, or the last that was not waited for, has ended.
+void Coordinator::go_on_masking() {
+  if (secure_->stage() == secure::Server::Stage::ready) {
+    begin_masking();
+    return;
+  }
+  if (secure_->stage() != secure::Server::Stage::done) return;
+  const Round& round = *machine_->round();
+  const std::vector<MergeState> merged =
+      secure::from_words(*program_->plan, round, sizes_, secure_->sum());
+  for (std::size_t i = 0; i < merged.size(); ++i) {
+    const std::string wrong =
+        invalid_state(*round.merges[i].monoid, merged[i], machine_->fold_shape(round.merges[i]));
+    if (!wrong.empty())
+      throw RunError(fmt::format("what the clients' masked states add up to cannot be used: {}: {}",
+                                 describe_fold(*program_->plan, round.merges[i].fold), wrong));
+  }
+  machine_->absorb(merged);
+  ++sequence_;
+  renewals_ = 0;
+  ask();
+}
+
+std::int64_t Coordinator::take(std::size_t client, SecureReply message) {
+  if (message.agreement != agreement_) reject(client, "it belongs to another program");
+  if (message.run != identity_.run) reject(client, "it belongs to another run");
+  std::int64_t numbers = 0;
+  if (std::holds_alternative<secure::MaskedReply>(message.body)) {
+    for (const secure::Piece& piece :
+         secure::masked_layout(*program_->plan, *machine_->round(), sizes_))
+      numbers += static_cast<std::int64_t>(piece.count);
+  }
+  try {
+    secure_->absorb(static_cast<std::uint32_t>(client), std::move(message.body));
+  } catch (const secure::LateReply& late) {
+    reject<LateAnswer>(client, late.what());
+  } catch (const secure::UnusableReply& unusable) {
+    reject(client, unusable.what());
+  }
+  go_on_masking();
+  return numbers;
+}
+
+bool Coordinator::can_spare(std::size_t client) const {
+  using Stage = secure::Server::Stage;
+  return secure_ && (secure_->stage() == Stage::sign || secure_->stage() == Stage::unmask) &&
+         secure_->can_spare(static_cast<std::uint32_t>(client));
+}
+
+void Coordinator::spare(std::size_t client) {
+  if (!can_spare(client)) throw Bug("a client is spared that is needed");
+  secure_->drop(static_cast<std::uint32_t>(client));
+  go_on_masking();
+}
+
+void Coordinator::renew_keys() {
+  if (!secure_) throw Bug("keys are renewed where none are needed");
+  if (++renewals_ > most_renewals)
+    throw RunError("clients lose the keys of secure aggregation again and again");
+  new_epoch();
 }
 
 // --- checkpoints ----------------------------------------------------------------------------------
@@ -259,6 +387,12 @@ Bytes Coordinator::save() const {
   if (phase_ == Phase::running) {
     out.numbers(sizes_);
     machine_->save(out);
+  }
+  if (identity_.group) {
+    // What was masked is masked anew with other keys, unless shares may have been given away for it already.
+    out.number(epoch_);
+    out.flag(secure_ && secure_->can_save());
+    if (secure_ && secure_->can_save()) secure_->save(out);
   }
   return out.take();
 }
@@ -301,9 +435,19 @@ void Coordinator::restore(ByteReader& in) {
     require_memory(program_->plan->program, settings_, sizes_);
     machine_.emplace(program_->plan, sizes_, settings_, in, stop_);
     phase_ = Phase::running;
-    ask();
+  }
+  if (identity_.group) {
+    epoch_ = in.number<std::uint32_t>();
+    masking_departures_ = departures_.size();
+    if (in.flag())
+      secure_ = secure::Server::restore(*identity_.group, identity_.run, agreement_, in);
+    for (const Departure& departure : departures_) {
+      if (secure_) secure_->drop(static_cast<std::uint32_t>(departure.client));
+    }
   }
   in.end();
+  // Before the end of a round that is being unmasked, there is nothing new to ask.
+  if (phase_ == Phase::running && !secure_) ask();
 }
 
 }  // namespace starfold

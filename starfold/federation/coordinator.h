@@ -8,6 +8,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/federation/program.h"
+#include "starfold/privacy/secure_server.h"
 #include "starfold/runtime/machine.h"
 
 namespace starfold {
@@ -24,6 +25,8 @@ struct RunIdentity {
   std::string study;                 // its name, for data owners
   std::string bindings;              // which columns become which input
   std::vector<std::string> sources;  // by client: the name of its table
+  // Where states are masked: who takes part, in the order of the clients. The coordinator then never holds a client's state.
+  std::optional<secure::Group> group = {};
   Sample sample = {};
 };
 
@@ -73,7 +76,7 @@ class Coordinator {
   // Everything it knows, without the answers to the request in progress: those are asked for again.
   Bytes save() const;
 
-  // What to send to every client now; empty when done.
+  // What to send to every client now; empty when done. Not where states are masked: there, each is asked for itself.
   const Bytes& request() const { return request_; }
   // What to send to this client now: while clients are greeted, each is told the name of its own table.
   Bytes request(std::size_t client) const;
@@ -86,9 +89,19 @@ class Coordinator {
   std::int64_t absorb(std::size_t client, std::string_view answer);
   // Goes on without a client: it takes no part in this round or any later one.
   void leave(std::size_t client);
+  // Whether the others can end the round without this client's answer: its masked state is there already.
+  bool can_spare(std::size_t client) const;
+  // Ends it so; the client takes part in later rounds.
+  void spare(std::size_t client);
+  // A client has lost its keys: all of them make new ones for the round, which everyone is asked for again. Those who gave shares
+  // for it away already will refuse. RunError when that happens again and again.
+  void renew_keys();
   bool done() const { return phase_ == Phase::done; }
   // Whether an answer of this client is still needed for the request in progress.
-  bool awaits(std::size_t client) const { return !done() && !answered_[client] && !left_[client]; }
+  bool awaits(std::size_t client) const {
+    if (done() || left_[client]) return false;
+    return secure_ ? secure_->awaits(static_cast<std::uint32_t>(client)) : !answered_[client];
+  }
 
   const Results& results() const { return machine_->results(); }
   std::int64_t rounds_run() const { return static_cast<std::int64_t>(sequence_); }
@@ -98,6 +111,7 @@ class Coordinator {
   const SizeValues& sizes() const { return sizes_; }
   const std::string& run() const { return identity_.run; }
   const std::vector<Departure>& departures() const { return departures_; }
+  const std::optional<secure::Group>& group() const { return identity_.group; }
 
  private:
   enum class Phase : std::uint8_t { greeting, running, done };
@@ -111,6 +125,12 @@ class Coordinator {
   void all_answered();
   void ask();
   void draw();
+  void require_maskable() const;
+  std::vector<Tensor> values_to_send(const Round& round) const;
+  std::int64_t take(std::size_t client, SecureReply message);
+  void begin_masking();
+  void new_epoch();
+  void go_on_masking();
   std::string settings_hash() const;
   void restore(ByteReader& in);
 
@@ -135,6 +155,10 @@ class Coordinator {
   std::vector<MergeState> merged_;
   std::size_t merged_clients_ = 0;
   std::optional<Machine> machine_;
+  std::optional<secure::Server> secure_;  // while states are masked
+  std::uint32_t epoch_ = 0;               // of its keys
+  std::size_t masking_departures_ = 0;    // clients that had left when they were made
+  std::int64_t renewals_ = 0;             // of keys in this round
 };
 
 }  // namespace starfold

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "starfold/base/error.h"
+#include "starfold/base/data_error.h"
 #include "starfold/base/parallel.h"
 
 namespace starfold {
@@ -66,6 +66,18 @@ RunError blame(const ir::Program& program, const Pack& pack, const Arrays& array
   return trouble(first, last).value_or(failure);
 }
 
+// Keys for the clients of one run in this process: nobody outlives it, so they need not either.
+RunIdentity masked_identity(const std::vector<std::string>& names, const RunOptions::Secure& secure,
+                            std::vector<secure::Identity>& identities) {
+  RunIdentity identity;
+  identity.group = secure::Group{secure.threshold, secure.minimum_clients, {}};
+  for (const std::string& name : names) {
+    identities.push_back(std::make_shared<const secure::Secret>(secure::Secret::random()));
+    identity.group->members.push_back({name, secure::signing_key(*identities.back())});
+  }
+  return identity;
+}
+
 class LocalRun {
  public:
   LocalRun(const std::shared_ptr<const CompiledProgram>& program, std::vector<Pack> packs,
@@ -74,8 +86,8 @@ class LocalRun {
         packs_(std::move(packs)),
         options_(options),
         threads_(options.threads > 0 ? options.threads : static_cast<int>(hardware_threads())),
-        coordinator_(program, settings, names_of(packs_), options.stop,
-                     RunIdentity{{}, {}, {}, {}, options.sample}),
+        identities_(packs_.size()),
+        coordinator_(program, settings, names_of(packs_), options.stop, identity()),
         cache_(*options.signature),
         traffic_(packs_.size()) {
     engine_.block_records = options.block_records;
@@ -83,14 +95,19 @@ class LocalRun {
     engine_.threads =
         std::max(1, threads_ / static_cast<int>(std::max<std::size_t>(1, packs_.size())));
     nodes_.reserve(packs_.size());
-    for (Pack& pack : packs_) nodes_.emplace_back(std::move(pack.records), cache_, engine_);
+    for (std::size_t i = 0; i < packs_.size(); ++i)
+      nodes_.emplace_back(std::move(packs_[i].records), cache_, engine_, identities_[i]);
     report_.round_runs.resize(static_cast<std::size_t>(program->plan->rounds));
   }
 
   RunReport run() {
     while (!coordinator_.done()) {
       if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
-      round();
+      if (coordinator_.round() == nullptr) {
+        greet();
+      } else {
+        round();
+      }
     }
     report_.results = coordinator_.results();
     for (const ir::Output& keep : program_->plan->program.keeps) {
@@ -105,6 +122,7 @@ class LocalRun {
     report_.rounds = coordinator_.rounds_run();
     report_.sample = options_.sample;
     report_.sizes = coordinator_.sizes();
+    report_.group = coordinator_.group();
     report_.clients = client_reports(packs_, traffic_);
     report_.packed = packed_clients(packs_);
     report_.seconds = since(start_);
@@ -118,14 +136,38 @@ class LocalRun {
     return names;
   }
 
+  RunIdentity identity() {
+    if (!options_.secure) return RunIdentity{{}, {}, {}, {}, {}, options_.sample};
+    if (packed_clients(packs_) > 0)
+      throw RunError("clients that are packed for a simulation cannot mask their states");
+    identities_.clear();
+    return masked_identity(names_of(packs_), *options_.secure, identities_);
+  }
+
+  // Why a client cannot even introduce itself is a matter of its data. What the server computes before its first round is not.
+  void greet() {
+    try {
+      round();
+    } catch (const RunError& error) {
+      if (!std::string_view(error.what()).starts_with("client")) throw;
+      throw DataError(error);
+    }
+  }
+
   // One request to every node, and all answers.
   void round() {
     const Clock::time_point round_start = Clock::now();
-    const Bytes request = coordinator_.request();
     const Round* const round = coordinator_.round();
+    const std::int64_t before = coordinator_.rounds_run();
     const bool greeting = round == nullptr;
-    if (greeting) greeting_ = request;
-    if (!greeting) ++report_.round_runs[static_cast<std::size_t>(round->number)];
+    // Where states are masked, each is asked for itself; otherwise all are asked the same, and it is written once.
+    std::vector<Bytes> own_requests(greeting || !options_.secure ? 0 : nodes_.size());
+    for (std::size_t i = 0; i < own_requests.size(); ++i) own_requests[i] = coordinator_.request(i);
+    const Bytes common = own_requests.empty() ? coordinator_.request() : Bytes();
+    const auto request_to = [&](std::size_t i) -> const Bytes& {
+      return own_requests.empty() ? common : own_requests[i];
+    };
+    if (greeting) greeting_ = common;
     std::vector<Bytes> answers(nodes_.size());
     // While nodes start they share the compilation of the program, one after the other.
     const auto threads = static_cast<std::size_t>(greeting ? 1 : threads_);
@@ -135,20 +177,22 @@ class LocalRun {
     }
     in_parallel(asked.size(), threads, [&](std::size_t at) {
       const std::size_t i = asked[at];
-      answers[i] = nodes_[i].handle(request);
+      answers[i] = nodes_[i].handle(request_to(i));
       if (greeting) nodes_[i].release_arrays();
     });
     const double worked = since(round_start);
     report_.times.clients += worked;
     for (const std::size_t i : asked) {
       // The user of a local run owns all data: she is told what no message says.
-      if (nodes_[i].trouble()) fail(i, request);
-      traffic_[i].received += request.size();
+      if (nodes_[i].trouble()) fail(i, request_to(i));
+      traffic_[i].received += request_to(i).size();
       traffic_[i].sent += answers[i].size();
       traffic_[i].numbers += coordinator_.absorb(i, answers[i]);
     }
     report_.times.server += since(round_start) - worked;
-    if (!greeting && options_.watch) {
+    if (greeting || coordinator_.rounds_run() == before) return;
+    ++report_.round_runs[static_cast<std::size_t>(round->number)];
+    if (options_.watch) {
       options_.watch({coordinator_.rounds_run(), coordinator_.iteration(), since(start_),
                       since(round_start), &coordinator_.results()});
     }
@@ -169,6 +213,7 @@ class LocalRun {
   std::vector<Pack> packs_;
   const RunOptions& options_;
   int threads_;
+  std::vector<secure::Identity> identities_;
   Coordinator coordinator_;
   ProgramCache cache_;
   EngineOptions engine_;

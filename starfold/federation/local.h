@@ -28,6 +28,12 @@ struct RunOptions {
   std::function<void(const Progress&)> watch;
   const std::atomic<bool>* stop =
       nullptr;  // set from outside to end the run after the current round
+  // States are masked, as among nodes: the coordinator of this process sees only what they add up to.
+  struct Secure {
+    std::uint32_t threshold = 0;
+    std::uint32_t minimum_clients = secure::least_members;
+  };
+  std::optional<Secure> secure = {};
 };
 
 // What a client somewhere else has is not told.
@@ -71,10 +77,12 @@ struct RunReport {
   std::string formula;                            // what made the columns; empty: they were named
   std::map<std::string, std::string> references;  // by column with levels: the one without a column
   std::string finished;                           // when, in UTC
-  bool client_details = true;         // whether a page may say how many records each client has
-  std::string run;                    // the identity of a run over nodes; empty in one process
-  std::vector<Departure> departures;  // clients that the run went on without
-  Sample sample = {};                 // of whom each round was asked
+  bool client_details = true;          // whether a page may say how many records each client has
+  std::string run;                     // the identity of a run over nodes; empty in one process
+  std::vector<Departure> departures;   // clients that the run went on without
+  std::optional<secure::Group> group;  // where states were masked: by whom,
+  std::int64_t pinned_keys = 0;        // and of how many the study pins the key
+  Sample sample = {};                  // of whom each round was asked
 };
 
 // Runs a program without errors over clients, each of which encodes its own records. RunError when data,

@@ -36,6 +36,8 @@ void write(ByteWriter& out, const StartMessage& m) {
   out.text(m.study);
   out.text(m.source);
   out.text(m.bindings);
+  out.flag(m.group.has_value());
+  if (m.group) secure::write(out, *m.group);
   out.flag(m.sampled);
 }
 StartMessage read_start(ByteReader& in) {
@@ -55,6 +57,7 @@ StartMessage read_start(ByteReader& in) {
   m.study = in.text();
   m.source = in.text();
   m.bindings = in.text();
+  if (in.flag()) m.group = secure::read_group(in);
   m.sampled = in.flag();
   return m;
 }
@@ -122,6 +125,32 @@ DescribeMessage read_describe(ByteReader& /*in*/) { return {}; }
 void write(ByteWriter& out, const DescriptionMessage& m) { out.text(m.text); }
 DescriptionMessage read_description(ByteReader& in) { return {in.text()}; }
 
+void write(ByteWriter& out, const SecureRequest& m) {
+  out.text(m.agreement);
+  secure::write(out, m.body);
+  out.text(m.run);
+}
+SecureRequest read_secure_request(ByteReader& in) {
+  SecureRequest m;
+  m.agreement = in.text();
+  m.body = secure::read_request(in);
+  m.run = in.text();
+  return m;
+}
+
+void write(ByteWriter& out, const SecureReply& m) {
+  out.text(m.agreement);
+  secure::write(out, m.body);
+  out.text(m.run);
+}
+SecureReply read_secure_reply(ByteReader& in) {
+  SecureReply m;
+  m.agreement = in.text();
+  m.body = secure::read_reply(in);
+  m.run = in.text();
+  return m;
+}
+
 Message read_body(std::uint16_t kind, ByteReader& in) {
   switch (kind) {
     case 0:
@@ -138,6 +167,10 @@ Message read_body(std::uint16_t kind, ByteReader& in) {
       return read_describe(in);
     case 6:
       return read_description(in);
+    case 7:
+      return read_secure_request(in);
+    case 8:
+      return read_secure_reply(in);
     default:
       throw RunError(fmt::format("a message is of unknown kind {}", kind));
   }
@@ -179,6 +212,8 @@ constexpr RefusalRow refusals[refusal_count] = {
     {"its policy requires differential privacy", "privacy"},
     {"its policy requires secure aggregation", "secure_aggregation"},
     {"refused by the policy of this client", "policy"},
+    {"it has no keys for this step of secure aggregation any more"},
+    {"the request breaks the protocol of secure aggregation"},
     {"its policy does not let out what `each client` computes", "local_blocks"},
 };
 
@@ -192,9 +227,12 @@ std::string_view rule_of(Refusal refusal) {
   return refusals[static_cast<std::size_t>(refusal)].rule;
 }
 
-std::string agreement(const std::string& plan_hash, std::string_view bindings) {
-  if (bindings.empty()) return plan_hash;
-  return sha256_hex(fmt::format("{}\n{}", plan_hash, bindings));
+std::string agreement(const std::string& plan_hash, std::string_view bindings,
+                      const std::optional<secure::Group>& group) {
+  if (bindings.empty() && !group) return plan_hash;
+  std::string text = fmt::format("{}\n{}", plan_hash, bindings);
+  if (group) text += "\n" + secure::canonical(*group);
+  return sha256_hex(text);
 }
 
 std::int64_t numbers_in(const std::vector<MergeState>& states) {

@@ -1,4 +1,4 @@
-// What crosses between server and clients: seven kinds of message, one byte layout.
+// What crosses between server and clients: nine kinds of message, one byte layout.
 //
 //   "STARFOLD"  version:u16  kind:u16  length:u64  body  checksum:u64
 //
@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -16,12 +17,13 @@
 
 #include "starfold/merge/monoid.h"
 #include "starfold/opt/planning.h"
+#include "starfold/privacy/protocol.h"
 #include "starfold/tensor/bytes.h"
 #include "starfold/types/size.h"
 
 namespace starfold {
 
-inline constexpr std::uint16_t message_version = 3;
+inline constexpr std::uint16_t message_version = 4;
 
 // A program as it travels: its text and that of its own modules. Never a plan: each side compiles.
 struct ProgramText {
@@ -41,6 +43,7 @@ struct StartMessage {
   std::string study = {};     // its name, for the owner's eyes
   std::string source = {};    // the name of the client's table, never a path
   std::string bindings = {};  // which columns become which input (data/binding_text.h)
+  std::optional<secure::Group> group = {};  // where states are masked: who takes part
   bool sampled =
       false;  // rounds are asked of some clients only, so that numbers of requests may skip
 };
@@ -73,8 +76,22 @@ struct DescriptionMessage {
   std::string text;
 };
 
-// What both sides agree on: the plan's hash, together with the bindings where there are any.
-std::string agreement(const std::string& plan_hash, std::string_view bindings);
+// Server: the next step of secure aggregation (privacy/protocol.h).
+struct SecureRequest {
+  std::string agreement;
+  secure::Request body;
+  std::string run = {};
+};
+// Client: its part of that step. The one that holds numbers about records holds them masked.
+struct SecureReply {
+  std::string agreement;
+  secure::Reply body;
+  std::string run = {};
+};
+
+// What both sides agree on: the plan's hash, together with the bindings and the group that masks, where there are any.
+std::string agreement(const std::string& plan_hash, std::string_view bindings,
+                      const std::optional<secure::Group>& group = {});
 
 // Why a client does not answer. The server learns which of these it is, and nothing else: what it
 // learns of records is what the exposure table lists.
@@ -106,9 +123,11 @@ enum class Refusal : std::uint8_t {
   privacy,
   secure_aggregation,
   policy,  // everything that depends on records: one sentence, so that it tells nothing about them
-  local_blocks,  // what single clients computed is folded out
+  keys_lost,        // a step of secure aggregation whose keys this client has no more
+  broken_protocol,  // one that secure aggregation does not allow
+  local_blocks,     // what single clients computed is folded out
 };
-inline constexpr std::size_t refusal_count = 27;
+inline constexpr std::size_t refusal_count = 29;
 
 // A refusal in words; one fixed sentence each.
 std::string_view sentence(Refusal refusal);
@@ -121,7 +140,7 @@ struct RefuseMessage {
 };
 
 using Message = std::variant<StartMessage, HelloMessage, EncodeMessage, StateMessage, RefuseMessage,
-                             DescribeMessage, DescriptionMessage>;
+                             DescribeMessage, DescriptionMessage, SecureRequest, SecureReply>;
 
 Bytes encode_message(const Message& message);
 

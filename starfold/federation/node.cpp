@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "starfold/base/error.h"
+#include "starfold/privacy/masked_states.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/tensor/bits.h"
 
@@ -56,8 +57,11 @@ std::shared_ptr<const Encoders> ProgramCache::encoders(
   return encoders_;
 }
 
-Node::Node(Client client, ProgramCache& cache, EngineOptions options)
-    : client_(std::move(client)), cache_(cache), options_(options) {}
+Node::Node(Client client, ProgramCache& cache, EngineOptions options, secure::Identity identity)
+    : client_(std::move(client)),
+      cache_(cache),
+      options_(options),
+      identity_(std::move(identity)) {}
 
 Bytes Node::handle(std::string_view request) {
   trouble_.reset();
@@ -72,6 +76,32 @@ Bytes Node::handle(std::string_view request) {
 }
 
 Message Node::answer(Message request) {
+  return guarded([&] { return dispatch(request); });
+}
+
+Message Node::unmasked_state(const secure::MaskRequest& request) {
+  return guarded([&] {
+    if (!secure_) refuse(Refusal::not_started, "no program was started whose states are masked");
+    secure_->check(request);
+    EncodeMessage asked{agreement_, request.sequence, request.round, request.values, run_};
+    return encode(asked);
+  });
+}
+
+Message Node::mask(const secure::MaskRequest& request, const StateMessage& state) {
+  return guarded([&]() -> Message {
+    const Round& round = *rounds_.at(request.round);
+    secure::Words words = or_refuse(Refusal::cannot_encode, client_.name, [&] {
+      return secure::to_words(*program_->plan, round, state.states);
+    });
+    return reply(secure_->mask(request, secure::masked_layout(*program_->plan, round, sizes_),
+                               std::move(words)));
+  });
+}
+
+// The answer that `step` makes, or the refusal that it ends with.
+template <typename Step>
+Message Node::guarded(const Step& step) {
   trouble_.reset();
   const auto refuse = [&](Refusal reason, RunError detail) {
     trouble_ = std::move(detail);
@@ -82,9 +112,15 @@ Message Node::answer(Message request) {
     return RunError(fmt::format("client {}: {}", client_.name, sentence(reason)));
   };
   try {
-    return dispatch(request);
+    return step();
   } catch (const Refused& refused) {
     return refuse(refused.reason, refused.detail);
+  } catch (const secure::KeysLost& lost) {
+    return refuse(Refusal::keys_lost,
+                  RunError(fmt::format("client {}: {}", client_.name, lost.what())));
+  } catch (const secure::ProtocolError& broken) {
+    return refuse(Refusal::broken_protocol,
+                  RunError(fmt::format("client {}: {}", client_.name, broken.what())));
   } catch (const std::bad_alloc&) {
     return refuse(Refusal::no_resources, own(Refusal::no_resources));
   } catch (const std::system_error&) {
@@ -103,8 +139,39 @@ void Node::refuse(Refusal reason, const std::string& detail) const {
 
 Message Node::dispatch(Message& request) {
   if (const auto* message = std::get_if<StartMessage>(&request)) return start(*message);
-  if (auto* message = std::get_if<EncodeMessage>(&request)) return encode(*message);
+  if (const auto* message = std::get_if<SecureRequest>(&request)) return take_step(*message);
+  if (auto* message = std::get_if<EncodeMessage>(&request)) {
+    // In a run whose states are masked, no other question gets one that is not.
+    if (secure_) refuse(Refusal::broken_protocol, "a state is asked for that is not masked");
+    return encode(*message);
+  }
   refuse(Refusal::not_a_request, "this message is not for a client");
+}
+
+SecureReply Node::reply(secure::Reply body) const { return {agreement_, std::move(body), run_}; }
+
+Message Node::take_step(const SecureRequest& request) {
+  if (!engine_ || !secure_)
+    refuse(Refusal::not_started, "no program was started whose states are masked");
+  if (request.run != run_) refuse(Refusal::another_run, "a request of another run");
+  if (request.agreement != agreement_)
+    refuse(Refusal::another_program, "a request for another program");
+  if (const auto* asked = std::get_if<secure::KeysRequest>(&request.body))
+    return reply(secure_->keys(*asked));
+  if (const auto* asked = std::get_if<secure::ShareRequest>(&request.body))
+    return reply(secure_->share(*asked));
+  if (const auto* asked = std::get_if<secure::SignRequest>(&request.body))
+    return reply(secure_->sign(*asked));
+  if (const auto* asked = std::get_if<secure::UnmaskRequest>(&request.body))
+    return reply(secure_->unmask(*asked));
+  const auto& asked = std::get<secure::MaskRequest>(request.body);
+  const Message state = unmasked_state(asked);
+  const auto* plain = std::get_if<StateMessage>(&state);
+  return plain == nullptr ? state : mask(asked, *plain);
+}
+
+void Node::masked_before(std::uint64_t next) {
+  if (secure_) secure_.emplace(secure::Group(secure_->group()), identity_, run_, agreement_, next);
 }
 
 void Node::release_arrays() {
@@ -132,24 +199,34 @@ void Node::go_on(std::uint64_t sequence, std::optional<std::uint32_t> after) {
 
 Message Node::start(const StartMessage& message) {
   engine_.reset();  // a start that fails leaves nothing started
+  secure_.reset();
   program_ = cache_.get(message.program, message.planning);
   if (!program_->plan) refuse(Refusal::program_errors, "the program has errors");
   if (program_->hash != message.plan_hash) {
     refuse(Refusal::another_plan,
            "the same text gives another plan here; client and server run different versions");
   }
+  run_ = message.run;
+  agreement_ = agreement(program_->hash, message.bindings, message.group);
+  if (message.group) join(*message.group);
   return or_refuse(Refusal::data_misfit, client_.name, [&]() -> Message {
     sizes_ = bind_client(program_->plan->program, client_, message.sizes);
     require_sizes(program_->plan->program, sizes_);
     rounds_ = rounds_of(*program_->plan);
     order_ = round_order(*program_->plan);
-    run_ = message.run;
     sampled_ = message.sampled;
-    agreement_ = agreement(program_->hash, message.bindings);
     go_on(0);
     engine_ = std::make_unique<Engine>(cache_.encoders(program_, sizes_), client_, options_);
     return HelloMessage{agreement_, sizes_, run_};
   });
+}
+
+// Takes part in a run whose states are masked.
+void Node::join(const secure::Group& group) {
+  if (!identity_) throw secure::ProtocolError("this client has no key to take part with");
+  if (const auto found = secure::unmaskable(*program_->plan))
+    throw secure::ProtocolError(found->words);
+  secure_.emplace(group, identity_, run_, agreement_);
 }
 
 // A round has its time: what a server may learn by asking twice, or in another order, is not in the plan.

@@ -9,6 +9,7 @@
 #include "starfold/federation/program.h"
 #include "starfold/ops/standard.h"
 #include "starfold/plan/order.h"
+#include "starfold/privacy/secure_client.h"
 #include "starfold/runtime/engine.h"
 
 namespace starfold {
@@ -33,7 +34,9 @@ class ProgramCache {
 
 class Node {
  public:
-  Node(Client client, ProgramCache& cache, EngineOptions options = {});
+  // With an identity it can take part in runs whose states are masked.
+  Node(Client client, ProgramCache& cache, EngineOptions options = {},
+       secure::Identity identity = nullptr);
 
   // The answer to a request, always a message: hello, state, or a refusal with one of the fixed
   // reasons.
@@ -43,6 +46,13 @@ class Node {
   // The next request has this number, and its round follows `after`; any round when that is not known. For a run
   // that began before this node was made.
   void go_on(std::uint64_t sequence, std::optional<std::uint32_t> after = std::nullopt);
+
+  // Where states are masked, what `answer` does in two steps, so that who owns the data can look at the state in between: the state
+  // as it is, which must not leave, and the masked one.
+  Message unmasked_state(const secure::MaskRequest& request);
+  Message mask(const secure::MaskRequest& request, const StateMessage& state);
+  // Requests below this one were unmasked: they are over. For a run that began before this node was made.
+  void masked_before(std::uint64_t next);
   // What stood behind a refusal of the last request, for the owner of the data alone: it may hold counts
   // and sizes, and names the client and, where there is one, the place in the program.
   const std::optional<RunError>& trouble() const { return trouble_; }
@@ -66,8 +76,13 @@ class Node {
 
  private:
   Message dispatch(Message& request);
+  template <typename Step>
+  Message guarded(const Step& step);
+  Message take_step(const SecureRequest& request);
+  SecureReply reply(secure::Reply body) const;
   [[noreturn]] void refuse(Refusal reason, const std::string& detail) const;
   Message start(const StartMessage& message);
+  void join(const secure::Group& group);
   Message encode(EncodeMessage& message);
   void check_order(const EncodeMessage& message) const;
 
@@ -86,6 +101,8 @@ class Node {
   bool any_round_ = false;  // may come next
   bool sampled_ = false;    // other rounds may have been asked of others
   std::unique_ptr<Engine> engine_;
+  secure::Identity identity_;
+  std::optional<secure::Client> secure_;  // of a run whose states are masked
   std::optional<RunError> trouble_;
 };
 

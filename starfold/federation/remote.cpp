@@ -43,6 +43,9 @@ class Questions {
     carrier_.send(client, asked_[client].request);
   }
   void done(std::size_t client) { asked_[client].waiting = false; }
+  void all_done() {
+    for (Asked& asked : asked_) asked.waiting = false;
+  }
   bool waits(std::size_t client) const { return asked_[client].waiting; }
   bool any_waiting() const {
     return std::any_of(asked_.begin(), asked_.end(), [](const Asked& a) { return a.waiting; });
@@ -148,6 +151,7 @@ class RemoteRun {
     report_.seconds = since(start_);
     report_.run = coordinator_.run();
     report_.departures = coordinator_.departures();
+    report_.group = coordinator_.group();
     return std::move(report_);
   }
 
@@ -197,13 +201,40 @@ class RemoteRun {
     } catch (const UnusableAnswer&) {
       questions_.again(client);
     } catch (const ClientRefused& refused) {
-      if (refused.reason() != Refusal::not_started || coordinator_.round() == nullptr) throw;
-      ask(client, coordinator_.greeting(client));
+      if (coordinator_.round() == nullptr) throw;
+      if (refused.reason() == Refusal::keys_lost) {
+        without_keys(client);
+      } else if (refused.reason() == Refusal::not_started) {
+        ask(client, coordinator_.greeting(client));
+      } else {
+        throw;
+      }
     }
     report_.times.server += since(begin);
   }
 
+  // A client that was started anew has lost its keys. The round ends without it if it can, or begins again with new ones.
+  void without_keys(std::size_t client) {
+    if (coordinator_.can_spare(client)) {
+      spare(client);
+      return;
+    }
+    coordinator_.renew_keys();
+    questions_.all_done();
+  }
+
+  void spare(std::size_t client) {
+    questions_.done(client);
+    coordinator_.spare(client);
+  }
+
   void drop_out() {
+    for (const std::size_t client : questions_.unreachable()) {
+      if (coordinator_.can_spare(client)) spare(client);
+    }
+    for (const std::size_t client : questions_.silent(options_.timeout)) {
+      if (coordinator_.can_spare(client)) spare(client);
+    }
     if (options_.on_dropout == RemoteOptions::Dropout::stop) {
       const std::vector<std::size_t> gone = questions_.unreachable();
       if (!gone.empty()) stay_away(names_, gone, 0);

@@ -17,6 +17,7 @@
 #include "starfold/data/dialect_toml.h"
 #include "starfold/merge/monoid.h"
 #include "starfold/node/disk.h"
+#include "starfold/privacy/protocol.h"
 
 namespace starfold {
 namespace {
@@ -28,8 +29,8 @@ constexpr std::size_t longest_name = 64;
 constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
 
 // What a node keeps in its folder; nothing else may lie there under these names.
-constexpr const char* kept_names[] = {"ledger.head", "replies", "approvals",
-                                      "pending",     "private", "kept"};
+constexpr const char* kept_names[] = {"ledger.head", "replies", "approvals", "pending",
+                                      "identity",    "private", "kept"};
 
 bool is_identifier(const std::string& name) {
   const auto in_name = [](char c) {
@@ -221,7 +222,7 @@ class Reader : TomlReader {
     only(section, "policy",
          {"min_records", "min_support", "max_ratio", "max_total_ratio", "merges", "max_numbers",
           "max_rounds", "max_refusals", "programs", "local_blocks", "privacy", "budget",
-          "secure_aggregation"});
+          "secure_aggregation", "minimum_clients", "peers"});
     Policy& policy = config_.policy;
     const auto whole = [&](const char* key, std::int64_t& value) {
       if (const toml::node* node = section.get(key))
@@ -250,6 +251,13 @@ class Reader : TomlReader {
     };
     policy.privacy_required = demanded("privacy");
     policy.secure_aggregation_required = demanded("secure_aggregation");
+    if (const toml::node* node = section.get("minimum_clients"))
+      policy.minimum_clients = integer(*node, "policy.minimum_clients", secure::least_members);
+    if (const toml::node* node = section.get("peers")) read_peers(*node);
+    if (policy.secure_aggregation_required && policy.peers.empty())
+      warn(*section.get("secure_aggregation"),
+           "secure aggregation is required, and no peers are listed: a server that lies could name "
+           "keys of its own as those of the other nodes");
     if (const toml::node* node = section.get("budget")) read_budget(table(*node, "policy.budget"));
     if (policy.privacy_required && !policy.budget)
       warn(*section.get("privacy"),
@@ -273,6 +281,16 @@ class Reader : TomlReader {
            fmt::format("policy.merges: there is no merge {}; {}", printable(merge),
                        suggestion.empty() ? fmt::format("there are {}", fmt::join(known, ", "))
                                           : fmt::format("did you mean {}?", suggestion)));
+    }
+  }
+
+  void read_peers(const toml::node& node) {
+    config_.policy.peers = strings(node, "policy.peers");
+    for (const std::string& peer : config_.policy.peers) {
+      if (!secure::parse_key(peer))
+        fail(node,
+             "policy.peers: the key of a node has 64 digits from 0 to f, as `starfold node key` "
+             "prints it");
     }
   }
 

@@ -13,6 +13,7 @@
 #include "starfold/data/memory.h"
 #include "starfold/data/records.h"
 #include "starfold/merge/monoid.h"
+#include "starfold/node/identity.h"
 
 namespace starfold {
 namespace {
@@ -175,6 +176,10 @@ std::vector<std::string> rules(const Policy& policy) {
   rule("secure_aggregation", policy.secure_aggregation_required
                                  ? "only messages that are masked until they are merged"
                                  : "messages need not be masked");
+  rule("minimum_clients", fmt::format("masked messages are merged with those of at least {} others",
+                                      policy.minimum_clients - 1));
+  if (!policy.peers.empty())
+    rule("peers", fmt::format("and only with those of the {} listed node(s)", policy.peers.size()));
   return lines;
 }
 
@@ -190,6 +195,10 @@ std::string describe_policy(const NodeConfig& config) {
       "\nWhatever else is refused, and all of it is written into {}. The hash of this policy "
       "is\n{}\n",
       config.ledger, policy_hash(config.policy));
+  const std::optional<secure::Key> key = known_key(config);
+  text += key ? fmt::format("The key of this node, for studies that mask, is\n{}\n",
+                            secure::key_text(*key))
+              : "This node has no key yet; `starfold node key` makes one, and so does serving.\n";
   const std::vector<std::string> warnings = all_warnings(config, facts);
   for (const std::string& warning : warnings)
     text += fmt::format("{}warning: {}\n", &warning == &warnings.front() ? "\n" : "", warning);
@@ -207,12 +216,15 @@ std::string describe_policy_json(const NodeConfig& config) {
     if (one.records) source["records"] = *one.records;
     sources.push_back(std::move(source));
   }
-  return json_ordered_line({{"ok", true},
-                            {"node", config.name},
-                            {"sources", std::move(sources)},
-                            {"policy", parse_json(canonical(config.policy))},
-                            {"policy_hash", policy_hash(config.policy)},
-                            {"warnings", all_warnings(config, facts)}});
+  const std::optional<secure::Key> key = known_key(config);
+  return json_ordered_line(
+      {{"ok", true},
+       {"node", config.name},
+       {"key", key ? nlohmann::json(secure::key_text(*key)) : nlohmann::json()},
+       {"sources", std::move(sources)},
+       {"policy", parse_json(canonical(config.policy))},
+       {"policy_hash", policy_hash(config.policy)},
+       {"warnings", all_warnings(config, facts)}});
 }
 
 }  // namespace starfold

@@ -68,17 +68,19 @@ json columns_json(const NodeSource& source, const DataSource& data, const Policy
 
 }  // namespace
 
-std::string describe_node(const NodeConfig& config) {
+std::string describe_node(const NodeConfig& config, const std::optional<secure::Key>& key) {
   const MemoryPlan memory = plan_memory(0);
   Tables tables({memory.reader, memory.records});
   json sources = json::object();
   for (const NodeSource& source : config.sources)
     sources[source.name] = {
         {"columns", columns_json(source, open_node_source(config, source, tables), config.policy)}};
-  return json_line({{"name", config.name},
-                    {"version", version()},
-                    {"sources", std::move(sources)},
-                    {"policy", parse_json(canonical(config.policy))}});
+  json description = {{"name", config.name},
+                      {"version", version()},
+                      {"sources", std::move(sources)},
+                      {"policy", parse_json(canonical(config.policy))}};
+  if (key) description["key"] = secure::key_text(*key);
+  return json_line(description);
 }
 
 NodeDescription parse_description(std::string_view text) {
@@ -96,6 +98,8 @@ NodeDescription parse_description(std::string_view text) {
           description.levels[name][columns.back().name] = levels->get<std::vector<std::string>>();
       }
     }
+    if (written.contains("key"))
+      description.key = secure::parse_key(written.at("key").get<std::string>());
     return description;
   } catch (const json::exception&) {
     throw RunError("a node's description of itself cannot be read");

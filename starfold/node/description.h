@@ -3,25 +3,29 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "starfold/data/columns.h"
 #include "starfold/node/config.h"
+#include "starfold/privacy/crypto.h"
 
 namespace starfold {
 
 // How many levels a column may have whose levels are told.
 inline constexpr std::size_t most_levels = 1000;
 
-// One JSON object: "name", "version", "sources" (by name: columns with their kinds), "policy".
-std::string describe_node(const NodeConfig& config);
+// One JSON object: "name", "version", "sources" (by name: columns with their kinds), "policy", and "key" where it has one.
+std::string describe_node(const NodeConfig& config,
+                          const std::optional<secure::Key>& key = std::nullopt);
 
 // What a server reads in it.
 struct NodeDescription {
   std::string name;
   std::map<std::string, std::vector<ColumnInfo>> sources;
+  std::optional<secure::Key> key;
   std::map<std::string, std::map<std::string, std::vector<std::string>>>
       levels;  // by source and column
 };

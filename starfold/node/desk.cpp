@@ -13,7 +13,9 @@
 #include "starfold/node/description.h"
 #include "starfold/node/disk.h"
 #include "starfold/node/fingerprint.h"
+#include "starfold/node/identity.h"
 #include "starfold/plan/explain.h"
+#include "starfold/privacy/masked_states.h"
 
 namespace starfold {
 namespace {
@@ -57,6 +59,31 @@ std::string shapes_text(const std::vector<MergeState>& states) {
   return text;
 }
 
+// Masked numbers as the owner sees them in the ledger: how many, of how many words.
+std::string shapes_text(const secure::Layout& layout) {
+  std::string text;
+  for (const secure::Piece& piece : layout)
+    text += fmt::format("{}{} x {} words", text.empty() ? "" : ", ", piece.count, piece.width);
+  return text;
+}
+
+std::string group_text(const secure::Group& group) {
+  return fmt::format("{} clients, threshold {}", group.members.size(), group.answers());
+}
+
+// In the order of secure::Request.
+constexpr const char* step_names[] = {"keys", "share", "encode", "sign", "unmask"};
+
+// Where states are masked, each round has two replies to be kept.
+std::int64_t masked_slot(std::int64_t sequence) { return 2 * sequence; }
+std::int64_t unmasked_slot(std::int64_t sequence) { return 2 * sequence + 1; }
+
+std::string values_hash(const std::vector<Tensor>& values) {
+  ByteWriter bytes;
+  bytes.tensors(values);
+  return sha256_hex(bytes.take());
+}
+
 }  // namespace
 
 // A run that was started.
@@ -72,6 +99,10 @@ struct Desk::Session {
   std::unique_ptr<Node> node;
   std::map<std::string, std::int64_t> records;  // usable ones, by record set
   std::unique_ptr<Support> support;
+  std::optional<secure::Group> group;  // where states are masked
+  std::string last_step;  // the hash of the last request for keys, shares or signatures
+  // What was answered before this node was started, until the run goes on from there.
+  std::optional<LastReply> behind;
   std::uint64_t used = 0;
 };
 
@@ -97,6 +128,7 @@ Desk::Desk(NodeConfig config, DeskOptions options)
   if (options_.threads <= 0) options_.threads = static_cast<int>(hardware_threads());
   if (options_.dry) return;
   prepare_folder(config_);
+  identity_ = load_identity(config_);
   ledger_.emplace(Ledger::open({config_.ledger, config_.ledger_head(), config_.name}));
   replies_.emplace(config_.folder + "/replies");
   private_.emplace(config_.folder + "/private");
@@ -142,10 +174,19 @@ Bytes Desk::dispatch(Request& request, Message message) {
   if (std::holds_alternative<DescribeMessage>(message)) return describe();
   if (const auto* asked = std::get_if<StartMessage>(&message)) return start(request, *asked);
   if (auto* asked = std::get_if<EncodeMessage>(&message)) return encode(request, std::move(*asked));
+  if (const auto* asked = std::get_if<SecureRequest>(&message)) return secure(request, *asked);
   refuse_request(Refusal::not_a_request, "this message is not for a client");
 }
 
-Bytes Desk::describe() const { return encode_message(DescriptionMessage{describe_node(config_)}); }
+Bytes Desk::describe() const {
+  std::optional<secure::Key> key;
+  if (identity_) key = secure::signing_key(*identity_);
+  return encode_message(DescriptionMessage{describe_node(config_, key)});
+}
+
+Protection Desk::protection(const Session& session) const {
+  return {session.group.has_value() || options_.masked};
+}
 
 // --- starting a run -------------------------------------------------------------------------------
 
@@ -160,7 +201,9 @@ Bytes Desk::start(Request& request, const StartMessage& message) {
   }
   std::unique_ptr<Session> session = open(request, message);
   Bytes hello = session->hello;
-  record(entry(request, "start"));
+  LedgerEntry line = entry(request, "start");
+  if (session->group) line.masked = group_text(*session->group);
+  record(line);
   keep(message.run, std::move(session));
   return hello;
 }
@@ -175,14 +218,21 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   session->program = cache_.get(message.program, message.planning);
   if (!session->program->plan) refuse_request(Refusal::program_errors, "the program has errors");
   session->plan = request.plan = session->program->hash;
-  session->agreement = request.agreement = agreement(session->plan, message.bindings);
+  session->group = message.group;
+  session->agreement = request.agreement =
+      agreement(session->plan, message.bindings, message.group);
   // A run is one program with one set of bindings, also when it is started again.
   const std::optional<LastReply> last = last_reply(message.run);
   const Session* known = find(message.run);
   if ((last && last->agreement != session->agreement) ||
       (known != nullptr && known->agreement != session->agreement))
     refuse_request(Refusal::another_program, "the run was started with another program");
-  if (const Forbidden forbidden = forbids_study(config_.policy, account(*session), session->plan)) {
+  if (session->group) {
+    if (!identity_) refuse_request(Refusal::broken_protocol, "a trial has no key to mask with");
+    require(forbids_group(config_.policy, *session->group, secure::signing_key(*identity_)));
+  }
+  if (const Forbidden forbidden =
+          forbids_study(config_.policy, account(*session), session->plan, protection(*session))) {
     if (forbidden->reason == Refusal::pending) note_pending(request, *session);
     throw Refused{*forbidden};
   }
@@ -216,9 +266,7 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
                                                session->node->engine());
   session->node->release_arrays();
   if (last) restore_own(message.run, last->sequence, *session);
-  if (last)
-    session->node->go_on(static_cast<std::uint64_t>(last->sequence) + 1,
-                         static_cast<std::uint32_t>(*last->round));
+  if (last) go_on(*session, *last);
   session->hello = encode_message(hello);
   return session;
 }
@@ -255,7 +303,7 @@ void Desk::load(Session& session, const Bindings& bindings) const {
             .client;
     EngineOptions engine;
     engine.threads = options_.threads;
-    session.node = std::make_unique<Node>(std::move(client), cache_, engine);
+    session.node = std::make_unique<Node>(std::move(client), cache_, engine, identity_);
   } catch (const RunError& error) {
     throw Refused{{Refusal::policy, "records", error.what()}};
   }
@@ -279,16 +327,14 @@ Bytes Desk::encode(Request& request, EncodeMessage message) {
 
   const Plan& plan = *session->program->plan;
   const Account had = account(*session);
-  require(forbids_study(config_.policy, had, session->plan));
+  require(forbids_study(config_.policy, had, session->plan, protection(*session)));
   std::int64_t numbers = 0;
   if (message.round < static_cast<std::uint32_t>(plan.rounds)) {
     numbers = round_numbers(plan, session->node->round(message.round), session->node->sizes());
     require(forbids_round(config_.policy, had, numbers));
     require(forbids_total(config_.policy, had, numbers, session->records));
   }
-  ByteWriter values;
-  values.tensors(message.values);
-  request.received = sha256_hex(values.take());
+  request.received = values_hash(message.values);
   const std::vector<Tensor> received = message.values;
   Message answer = session->node->answer(std::move(message));
   if (const auto* refusal = std::get_if<RefuseMessage>(&answer)) {
@@ -364,6 +410,146 @@ void Desk::restore_own(const std::string& run, std::int64_t sequence, Session& s
   }
 }
 
+// --- a round whose states are masked --------------------------------------------------------------
+
+namespace {
+
+// A refusal of the node, as the desk tells of it: whether records can be folded depends on them.
+[[noreturn]] void pass_on(const RefuseMessage& refusal, const Node& node) {
+  const bool records = refusal.reason == Refusal::cannot_encode;
+  throw Refused{{records ? Refusal::policy : refusal.reason, records ? "records" : "",
+                 node.trouble()->what()}};
+}
+
+}  // namespace
+
+Bytes Desk::secure(Request& request, const SecureRequest& message) {
+  request.kind = step_names[message.body.index()];
+  if (!is_run_id(message.run)) refuse_request(Refusal::another_run, "the run has no identity");
+  request.run = message.run;
+  Session* session = find(message.run);
+  if (session == nullptr) refuse_request(Refusal::not_started, "no program was started");
+  request.study = session->study;
+  request.agreement = session->agreement;
+  request.plan = session->plan;
+  request.data = session->data;
+  if (message.agreement != session->agreement)
+    refuse_request(Refusal::another_program, "a request for another program");
+  if (!session->group)
+    refuse_request(Refusal::broken_protocol, "the states of this run are not masked");
+  if (const auto* asked = std::get_if<secure::MaskRequest>(&message.body))
+    return mask(request, *session, *asked);
+  if (std::holds_alternative<secure::UnmaskRequest>(message.body))
+    return unmask(request, *session, message);
+  const Message answer = session->node->answer(message);
+  if (const auto* refusal = std::get_if<RefuseMessage>(&answer)) pass_on(*refusal, *session->node);
+  Bytes bytes = encode_message(answer);
+  if (session->last_step != request.hash) {
+    LedgerEntry line = entry(request, request.kind.c_str());
+    line.masked = group_text(*session->group);
+    line.bytes = static_cast<std::int64_t>(bytes.size());
+    line.sent = sha256_hex(bytes);
+    record(line);
+  }
+  session->last_step = request.hash;
+  return bytes;
+}
+
+// What lies behind a run that began before this node was started.
+void Desk::go_on(Session& session, const LastReply& last) const {
+  const auto sequence = static_cast<std::uint64_t>(last.sequence);
+  if (!session.group) {
+    session.node->go_on(sequence + 1, static_cast<std::uint32_t>(*last.round));
+    return;
+  }
+  session.node->masked_before(last.kind == "unmask" ? sequence + 1 : sequence);
+  session.behind = last;
+}
+
+Bytes Desk::mask(Request& request, Session& session, const secure::MaskRequest& asked) {
+  request.round = asked.round;
+  request.sequence = static_cast<std::int64_t>(asked.sequence);
+  request.received = values_hash(asked.values);
+  if (std::optional<Bytes> reply = kept(request, masked_slot(*request.sequence)))
+    return *std::move(reply);
+  // A state that was masked and never unmasked may be masked again with other keys, if it is the same; it costs nothing.
+  const std::optional<LastReply> last = last_reply(request.run);
+  const bool again = last && last->sequence == *request.sequence && last->kind != "unmask";
+  if (again && (last->round != request.round || last->received != request.received))
+    refuse_request(Refusal::out_of_order, "the round was masked for other shared values before");
+  if (session.behind) {
+    if (again)
+      session.node->go_on(asked.sequence);
+    else
+      session.node->go_on(static_cast<std::uint64_t>(session.behind->sequence) + 1,
+                          static_cast<std::uint32_t>(*session.behind->round));
+    session.behind.reset();
+  }
+  const Plan& plan = *session.program->plan;
+  const Account had = account(session);
+  require(forbids_study(config_.policy, had, session.plan, protection(session)));
+  std::int64_t numbers = 0;
+  if (!again && asked.round < static_cast<std::uint32_t>(plan.rounds)) {
+    numbers = round_numbers(plan, session.node->round(asked.round), session.node->sizes());
+    require(forbids_round(config_.policy, had, numbers));
+    require(forbids_total(config_.policy, had, numbers, session.records));
+  }
+  const Message state = session.node->unmasked_state(asked);
+  if (const auto* refusal = std::get_if<RefuseMessage>(&state)) pass_on(*refusal, *session.node);
+  const Round& round = session.node->round(asked.round);
+  try {
+    check_support(session, round, asked.values, std::get<StateMessage>(state));
+  } catch (const Refused&) {
+    sessions_.erase(request.run);  // the round has not been: it is not behind the run
+    throw;
+  }
+  const Message answer = session.node->mask(asked, std::get<StateMessage>(state));
+  if (const auto* refusal = std::get_if<RefuseMessage>(&answer)) pass_on(*refusal, *session.node);
+  LedgerEntry line = entry(request, again ? "again" : "encode");
+  line.numbers = numbers;
+  line.shapes = shapes_text(secure::masked_layout(plan, round, session.node->sizes()));
+  line.masked = group_text(*session.group);
+  line.numbers_left = config_.policy.max_numbers - had.numbers - numbers;
+  line.rounds_left = config_.policy.max_rounds - had.rounds - (again ? 0 : 1);
+  return sent(request, std::move(line), answer, masked_slot(*request.sequence));
+}
+
+// Gives away the shares that unmask a sum. That it did is on the disk before they leave, so that nothing is masked for this round again.
+Bytes Desk::unmask(Request& request, Session& session, const SecureRequest& message) {
+  const auto& asked = std::get<secure::UnmaskRequest>(message.body);
+  request.sequence = static_cast<std::int64_t>(asked.sequence);
+  if (std::optional<Bytes> reply = kept(request, unmasked_slot(*request.sequence)))
+    return *std::move(reply);
+  const std::optional<LastReply> last = last_reply(request.run);
+  if (!last || last->sequence != *request.sequence)
+    refuse_request(Refusal::keys_lost, "this round was not masked");
+  request.round = last->round;
+  request.received = last->received;
+  const Message answer = session.node->answer(message);
+  if (const auto* refusal = std::get_if<RefuseMessage>(&answer)) pass_on(*refusal, *session.node);
+  LedgerEntry line = entry(request, "unmask");
+  line.masked = fmt::format("{} of {}", asked.present.size(), group_text(*session.group));
+  return sent(request, std::move(line), answer, unmasked_slot(*request.sequence));
+}
+
+// Keeps a reply and writes it down; then it may leave.
+Bytes Desk::sent(Request& request, LedgerEntry line, const Message& answer, std::int64_t slot) {
+  Bytes bytes = encode_message(answer);
+  line.bytes = static_cast<std::int64_t>(bytes.size());
+  line.sent = sha256_hex(bytes);
+  if (replies_) replies_->keep(request.run, slot, bytes);
+  record(line);
+  return bytes;
+}
+
+// The bytes of a reply that was given before, where they are still there.
+std::optional<Bytes> Desk::kept(const Request& request, std::int64_t slot) const {
+  const std::optional<LastReply> last = last_reply(request.run);
+  if (!last || last->sequence != *request.sequence || last->request != request.hash)
+    return std::nullopt;
+  return replies_->find(request.run, slot, last->sent);
+}
+
 // The reply to a request that was answered before: the same bytes, at no cost.
 std::optional<Bytes> Desk::repeated(const Request& request, const Session& session,
                                     const EncodeMessage& message) {
@@ -423,9 +609,18 @@ Answer Desk::refuse(const Request& request, const Decision& decision) {
 void Desk::note_pending(const Request& request, const Session& session) {
   if (!approvals_) return;
   const Plan& plan = *session.program->plan;
+  std::string exposure = exposure_text(plan, session.program->compilation.sources);
+  if (session.group) {
+    exposure += fmt::format(
+        "\nMessages are masked; the server sees what those of at least {} of "
+        "these clients add up to:\n",
+        session.group->inputs());
+    for (const secure::Member& member : session.group->members)
+      exposure += fmt::format("  {}  {}\n", secure::key_text(member.key), printable(member.name));
+  }
   approvals_->ask({request.agreement, request.study, request.peer, request.plan,
                    format_time(system_clock_now()), "the policy lets only approved studies run",
-                   exposure_text(plan, session.program->compilation.sources)});
+                   exposure});
 }
 
 // What the owner has decided since the last request goes into the ledger first.

@@ -23,6 +23,8 @@ struct DeskOptions {
   int threads = 0;          // 0: as many as the machine has
   std::int64_t memory = 0;  // bytes for records; 0: half of the machine's
   bool dry = false;         // a trial: nothing is written down, and owners need not have approved
+  bool masked =
+      false;  // a trial of a study that masks its states: here they are looked at as they are
 };
 
 // What goes back, and whether it tells by its time: a refusal that depends on records is held back until others would
@@ -55,8 +57,14 @@ class Desk {
   Bytes describe() const;
   Bytes start(Request& request, const StartMessage& message);
   Bytes encode(Request& request, EncodeMessage message);
+  Bytes secure(Request& request, const SecureRequest& message);
+  Bytes mask(Request& request, Session& session, const secure::MaskRequest& asked);
+  Bytes unmask(Request& request, Session& session, const SecureRequest& message);
+  Bytes sent(Request& request, LedgerEntry line, const Message& answer, std::int64_t slot);
   std::unique_ptr<Session> open(Request& request, const StartMessage& message);
+  void go_on(Session& session, const LastReply& last) const;
   void load(Session& session, const Bindings& bindings) const;
+  std::optional<Bytes> kept(const Request& request, std::int64_t slot) const;
   std::optional<Bytes> repeated(const Request& request, const Session& session,
                                 const EncodeMessage& message);
   void check_support(Session& session, const Round& round, const std::vector<Tensor>& received,
@@ -69,6 +77,7 @@ class Desk {
   LedgerEntry entry(const Request& request, const char* kind) const;
   void record(const LedgerEntry& entry);
   Account account(const Session& session) const;
+  Protection protection(const Session& session) const;
   std::optional<LastReply> last_reply(const std::string& run) const;
   Session* find(const std::string& run);
   void keep(const std::string& run, std::unique_ptr<Session> session);
@@ -80,6 +89,7 @@ class Desk {
   std::optional<Replies> replies_;
   std::optional<Replies> private_;  // private states, kept as replies are
   std::optional<Approvals> approvals_;
+  secure::Identity identity_;  // none in a trial
   std::map<std::string, Account> trial_accounts_;
   mutable ProgramCache cache_;
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by run

@@ -39,12 +39,14 @@ struct Account {
 
 // The last request of a run and its answer.
 struct LastReply {
+  std::string kind;
   std::string agreement;
   std::int64_t sequence = 0;
   std::optional<std::int64_t> round;
   std::string request;  // hashes
   std::string sent;
   std::string data;
+  std::string received;
 };
 
 // Lines one after the other, and whether each follows the one before.

@@ -42,6 +42,7 @@ void visit_members(Line& line, Visit& visit) {
   visit("numbers", entry.numbers);
   visit("bytes", entry.bytes);
   visit("shapes", entry.shapes);
+  visit("masked", entry.masked);
   visit("sent", entry.sent);
   visit("epsilon", entry.epsilon);
   visit("delta", entry.delta);

@@ -11,7 +11,9 @@ namespace starfold {
 // What a node was asked and what it did. Texts may come from strangers: they are cut and made printable when they are written.
 // Hashes are SHA-256 in hexadecimal digits. What is empty or 0 is not written.
 struct LedgerEntry {
-  std::string kind;       // "start", "encode", "approve", "deny", "pending", "note"
+  std::string
+      kind;  // "start", "encode", "approve", "deny", "pending", "note"; where states are masked also "keys",
+             // "share", "sign", "unmask", and "again" for a state that is masked once more
   std::string study;      // its name, for people
   std::string agreement;  // the hash that identifies the study
   std::string peer;       // who asked
@@ -30,6 +32,7 @@ struct LedgerEntry {
   std::int64_t numbers = 0;  // released
   std::int64_t bytes = 0;    // of the reply
   std::string shapes;        // of what was released: "[3] [3,3]"
+  std::string masked;        // with whom, where a message is masked: "5 clients, threshold 3"
   std::string sent;          // the hash of the reply
   double epsilon = 0;        // spent
   double delta = 0;

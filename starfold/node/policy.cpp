@@ -35,7 +35,9 @@ std::string canonical(const Policy& policy) {
                          {"programs", programs(policy)},
                          {"local_blocks", policy.local_blocks},
                          {"privacy", word(policy.privacy_required)},
-                         {"secure_aggregation", word(policy.secure_aggregation_required)}};
+                         {"secure_aggregation", word(policy.secure_aggregation_required)},
+                         {"minimum_clients", policy.minimum_clients}};
+  if (!policy.peers.empty()) json["peers"] = sorted(policy.peers);
   if (policy.budget)
     json["budget"] = {{"epsilon", policy.budget->epsilon}, {"delta", policy.budget->delta}};
   std::string text = json_line(json);

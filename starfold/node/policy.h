@@ -31,6 +31,9 @@ struct Policy {
   };
   std::optional<Budget> budget;  // over all studies
   bool secure_aggregation_required = false;
+  std::int64_t minimum_clients = 3;  // where states are masked: a sum is over at least so many
+  std::vector<std::string>
+      peers;  // keys of nodes to mask with, as texts; empty: those that the study names
 };
 
 // The policy as one JSON text: the same for the same policy, however its file was written.

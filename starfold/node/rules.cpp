@@ -59,8 +59,8 @@ std::int64_t round_numbers(const Plan& plan, const Round& round, const SizeValue
   return count;
 }
 
-Forbidden forbids_study(const Policy& policy, const Account& account,
-                        const std::string& plan_hash) {
+Forbidden forbids_study(const Policy& policy, const Account& account, const std::string& plan_hash,
+                        const Protection& protection) {
   if (account.standing == Account::Standing::denied)
     return no(Refusal::denied, "the owner has denied this study");
   const bool approved = account.standing == Account::Standing::approved;
@@ -73,9 +73,27 @@ Forbidden forbids_study(const Policy& policy, const Account& account,
               account.refusals);
   if (policy.privacy_required)
     return no(Refusal::privacy, "the run is not private, and `privacy` is required");
-  if (policy.secure_aggregation_required)
+  if (policy.secure_aggregation_required && !protection.masked)
     return no(Refusal::secure_aggregation,
               "the run is not aggregated securely, and `secure_aggregation` is required");
+  return std::nullopt;
+}
+
+Forbidden forbids_group(const Policy& policy, const secure::Group& group, const secure::Key& own) {
+  if (const std::string wrong = secure::wrong_with(group); !wrong.empty())
+    return no(Refusal::secure_aggregation, "{}", wrong);
+  const auto members = static_cast<std::int64_t>(group.members.size());
+  if (members < policy.minimum_clients || group.inputs() < policy.minimum_clients)
+    return no(Refusal::secure_aggregation,
+              "a sum could be over {} clients; `minimum_clients` asks for {}",
+              std::min<std::int64_t>(members, group.inputs()), policy.minimum_clients);
+  for (const secure::Member& member : group.members) {
+    if (policy.peers.empty() || member.key == own) continue;
+    if (!contains(policy.peers, secure::key_text(member.key)))
+      return no(Refusal::secure_aggregation,
+                "the key of client {} is not among the `peers` of this node",
+                printable(member.name));
+  }
   return std::nullopt;
 }
 

@@ -21,8 +21,17 @@ struct Decision {
 };
 using Forbidden = std::optional<Decision>;  // none: allowed
 
+// How the numbers of a run are protected beyond the policy's own rules.
+struct Protection {
+  bool masked = false;  // until they are merged
+};
+
 // Whether a study may run here at all: its standing with the owner, the list of programs, what is required of runs.
-Forbidden forbids_study(const Policy& policy, const Account& account, const std::string& plan_hash);
+Forbidden forbids_study(const Policy& policy, const Account& account, const std::string& plan_hash,
+                        const Protection& protection);
+
+// Whether states may be masked together with these others. `own` is the node's key.
+Forbidden forbids_group(const Policy& policy, const secure::Group& group, const secure::Key& own);
 
 // Whether a program may fold what it folds, out of these columns of a source.
 Forbidden forbids_program(const Policy& policy, const NodeSource& source, const Plan& plan,

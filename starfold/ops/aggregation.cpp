@@ -234,7 +234,9 @@ NodeId norm_in_sums(ir::Builder& build, const ir::Node& fold) {
 
 NodeId any_in_sums(ir::Builder& build, const ir::Node& fold) {
   const NodeId zero = build.number(0);
-  const NodeId those = build.call("!=", {fold.args[0], zero});
+  const ir::Node& operand = build.node(fold.args[0]);
+  const bool truth = operand.kind == ir::Kind::apply && operand.op->truth;
+  const NodeId those = truth ? fold.args[0] : build.call("!=", {fold.args[0], zero});
   return build.call(">", {sum_of(build, fold, those), zero});
 }
 

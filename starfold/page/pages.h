@@ -26,6 +26,8 @@ struct StudyFacts {
       columns;                                    // by input; without one that takes an array
   std::map<std::string, std::string> references;  // by column with levels: the one without a column
   SizeValues sizes;
+  std::optional<secure::Group>
+      group;            // where states are masked; keys are those that the study names
   std::string missing;  // what happens to records with a missing value: "error", "drop", "nan"
 };
 

@@ -84,6 +84,7 @@ std::string lead(const RunReport& report, const Plan& plan) {
   text += fmt::format("{} in {}. {} <a href=\"#shows\">Each value</a></p>\n",
                       report.packed > 0 ? "Summaries were merged" : "They sent summaries",
                       plural(report.rounds, "round", "rounds"), shows_in_short(plan));
+  if (report.group) text += fmt::format("<p class=\"note masked\">{}</p>\n", masked_note(report));
   return text + departed_note(report) +
          (report.packed > 0 ? fmt::format("<p class=\"note packed\">{}</p>\n", packed_note(report))
                             : "");

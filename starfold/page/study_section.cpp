@@ -108,10 +108,13 @@ std::string policy_part(const Plan& plan, const StudyFacts& study) {
         known ? "" : " as a round releases numbers", policy.min_support, grouped(policy.max_rounds),
         grouped(policy.max_numbers), policy.max_total_ratio);
   }
+  const char* const each_summary =
+      study.group ? ""
+                  : "the summary of each client, not only that of all together (secure "
+                    "aggregation hides it); ";
   return text +
-         "<p class=\"note\">What the server learns that it need not: the summary of each client, "
-         "not only that of all together (secure aggregation hides it; no node of this version "
-         "offers it); "
+         fmt::format("<p class=\"note\">What the server learns that it need not: {}",
+                     each_summary) +
          "from how long an answer takes, roughly how many records a client has. Types and policy "
          "do not "
          "stop someone who combines many well-supported answers to find out about a record: noise "
@@ -142,7 +145,12 @@ std::string study_section(const Plan& plan, const StudyFacts& study) {
   return clients_table(study) + written + columns_table(plan, study) + references_part(study) +
          fmt::format("<p>A record with a missing value in one of these columns is {}.{}</p>\n",
                      missing, sizes.empty() ? "" : " With these data " + sizes + ".") +
-         messages_table(plan, study) + (study.simulation.empty() ? policy_part(plan, study) : "");
+         messages_table(plan, study) +
+         (study.group
+              ? fmt::format("<p class=\"note masked\">{}</p>\n",
+                            masking_words(study.group->members.size(), study.group->inputs()))
+              : "") +
+         (study.simulation.empty() ? policy_part(plan, study) : "");
 }
 
 }  // namespace starfold::page

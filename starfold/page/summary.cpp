@@ -237,6 +237,9 @@ std::string report_text(const RunReport& report, const CompiledProgram& program)
     text += fmt::format("client {} took part in the first {} of {} rounds only\n",
                         printable(report.clients[departure.client].name), departure.rounds,
                         report.rounds);
+  if (report.group)
+    text += fmt::format("states were masked: the server saw sums over at least {} of {} clients\n",
+                        report.group->inputs(), report.group->members.size());
   const std::int64_t numbers = report.clients.empty() ? 0 : report.clients.front().numbers_sent;
   if (report.packed == 0 && numbers > 0)
     text += fmt::format("each client sent {} folded from its records\n",

@@ -194,6 +194,29 @@ std::string packed_note(const RunReport& report) {
           : std::to_string(report.packed));
 }
 
+std::string masking_words(std::size_t clients, std::uint32_t inputs) {
+  return fmt::format(
+      "What each client sends is masked (secure aggregation): in each round the server sees what "
+      "the "
+      "numbers of all {} clients, or of at least {} of them, add up to, and no number of a single "
+      "client. It does see who takes part, and the size and time of each message. The sums "
+      "themselves are not hidden, and tell what they tell.",
+      clients, inputs);
+}
+
+std::string masked_note(const RunReport& report) {
+  const secure::Group& group = *report.group;
+  std::string text = masking_words(group.members.size(), group.inputs());
+  const auto members = static_cast<std::int64_t>(group.members.size());
+  if (report.run.empty())
+    return text + " In this run all clients were in one process, which had their records anyway.";
+  if (report.pinned_keys == members) return text + " The study names the key of every client.";
+  return text + fmt::format(
+                    " The study does not name the keys of {} of them: this holds against a server "
+                    "that keeps to the protocol, and for clients that list their peers.",
+                    members - report.pinned_keys);
+}
+
 double whole_time(const RunReport& report) {
   return report.times.compile + report.times.load + report.seconds;
 }

@@ -42,6 +42,11 @@ std::string shows_table(const Plan& plan);
 // What to know about a simulation whose clients were packed; plain text.
 std::string packed_note(const RunReport& report);
 
+// What a server sees where states are masked, and what it does not: plain text. A sum is over `inputs` of `clients` or more.
+std::string masking_words(std::size_t clients, std::uint32_t inputs);
+// The same of a run, with whose word the clients' keys rest on.
+std::string masked_note(const RunReport& report);
+
 // How long a run took, with compiling and reading data where that was measured; and the parts that took more
 // than a millisecond: "reading data 5 ms, clients 6 ms".
 double whole_time(const RunReport& report);

@@ -133,12 +133,15 @@ class Analysis {
     result.reason =
         "noise must hide what any one record adds, so that must have a bound which does not depend "
         "on the data";
-    if (const std::string bound = unknown_bound(value); !bound.empty()) {
+    if (const NodeId at = unknown_bound(value); at != ir::no_node) {
+      const std::string bound = describe(plan_, at);
       result.code = Code::UnknownClip;
       result.message = fmt::format("nobody knows yet how large `{}` is, which is to bound `{}`",
                                    bound, shortened(describe(plan_, value.args[0])));
       result.help =
-          fmt::format("write a number, give it a default, or set it: `--set {}=...`", bound);
+          node(at).kind == ir::Kind::input
+              ? fmt::format("write a number, give it a default, or set it: `--set {}=...`", bound)
+              : "write a number, or a shared input that is set before the run";
       return result;
     }
     result.message = fmt::format("one record may change `{}` by any amount",
@@ -148,17 +151,20 @@ class Analysis {
     result.help = fmt::format("use `{}`{} with numbers that need no look at the data",
                               fmt::format(fmt::runtime(clip), long_one ? "e" : result.expr),
                               long_one ? " in the place of this expression e," : "");
+    // Products of two sides may need two clips; what a record adds as a whole needs one.
+    if (node(fold).op->family == Family::matmul)
+      result.help += "; or clip what each record adds as a whole: `sum[*](clip_norm(e, c))`";
     return result;
   }
 
-  // Of a clip: the bound that is not known; empty where all are, or this is none.
-  std::string unknown_bound(const ir::Node& value) const {
-    if (value.kind != ir::Kind::apply || !value.op->clips) return {};
+  // Of a clip: the bound that is not known; no_node where all are, or this is none.
+  NodeId unknown_bound(const ir::Node& value) const {
+    if (value.kind != ir::Kind::apply || !value.op->clips) return ir::no_node;
     for (std::size_t i = 1; i < value.args.size(); ++i) {
       if (!bounds_[value.args[i]].bounded() && !node(value.args[i]).federated())
-        return describe(plan_, value.args[i]);
+        return value.args[i];
     }
-    return {};
+    return ir::no_node;
   }
 
   Unbounded many_records(NodeId fold) const {

@@ -141,6 +141,12 @@ StudyFacts study_facts(const Study& study, const ir::Program& program) {
                                  ? fs::path(client.data.path).filename().string()
                                  : fmt::format("a node, its source {}", client.source),
                              client.data.query, !client.source.empty()});
+  if (study.secure) {
+    facts.group = secure::Group{study.secure->threshold, study.secure->minimum_clients, {}};
+    for (const StudyClient& client : study.clients)
+      facts.group->members.push_back(
+          {client.name, secure::parse_key(client.key).value_or(secure::Key{})});
+  }
   facts.sizes = bind_settings(program, study_settings(study, program));
   if (study.federation.via != Federation::Via::files) {
     add_named_columns(study, program, facts);
@@ -169,6 +175,12 @@ std::string facts_text(const StudyFacts& facts, const Plan& plan) {
       text += fmt::format("  round {}: a client sends {} {}\n", round->number + 1, *count,
                           *count == 1 ? "number" : "numbers");
   }
+  if (facts.group)
+    text += fmt::format(
+        "  what clients send is masked: the server sees sums over at least {} of {} clients, and "
+        "no "
+        "number of a single one\n",
+        facts.group->inputs(), facts.group->members.size());
   return text;
 }
 
@@ -189,6 +201,10 @@ nlohmann::json facts_json(const StudyFacts& facts, const Plan& plan) {
                          {"columns", facts.columns}, {"sizes", facts.sizes},
                          {"missing", facts.missing}, {"round_numbers", std::move(numbers)}};
   if (!facts.simulation.empty()) json["simulation"] = facts.simulation;
+  if (facts.group)
+    json["secure_aggregation"] = {{"clients", facts.group->members.size()},
+                                  {"threshold", facts.group->answers()},
+                                  {"minimum_clients", facts.group->inputs()}};
   if (!facts.formula.empty()) json["formula"] = facts.formula;
   return json;
 }

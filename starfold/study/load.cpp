@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "starfold/base/parallel.h"
+#include "starfold/data/given.h"
 #include "starfold/data/memory.h"
 #include "starfold/study/simulate.h"
 
@@ -32,21 +33,32 @@ StudyData simulate_clients(const Study& study, const ir::Program& program,
   return data;
 }
 
-StudyData load_clients(const Study& study, const ir::Program& program) {
+StudyData load_clients(const Study& study, const ir::Program& program, const GivenTables& given) {
   const int threads = threads_of(study);
   const MemoryPlan memory = plan_memory(study.memory);
   Tables tables({memory.reader, memory.records});
   std::vector<DataSource> sources;
-  for (const StudyClient& client : study.clients)
-    sources.push_back(open_source(program, client.name, client.data, tables));
-  const ColumnPlan plan =
-      plan_columns(program, sources, study.bindings, study.categoricals, study_formula(study));
+  for (const StudyClient& client : study.clients) {
+    const auto here = given.find(client.name);
+    sources.push_back(here != given.end() ? given_source(client.name, here->second)
+                                          : open_source(program, client.name, client.data, tables));
+  }
+  // Clients that bring the inputs themselves are not asked for columns.
+  std::vector<DataSource> tabular;
+  std::vector<bool> as_they_come;
+  for (const DataSource& source : sources) {
+    as_they_come.push_back(brings_inputs(program, source, study.bindings));
+    if (!as_they_come.back()) tabular.push_back(source);
+  }
+  const ColumnPlan plan = tabular.empty() ? ColumnPlan{}
+                                          : plan_columns(program, tabular, study.bindings,
+                                                         study.categoricals, study_formula(study));
   StudyData data;
   data.columns = input_names(plan);
   std::vector<Client> clients;
-  for (const DataSource& source : sources) {
-    LoadedClient loaded =
-        load_client(program, source, plan, {study.missing, threads}, tables.room());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    LoadedClient loaded = load_client(program, sources[i], as_they_come[i] ? ColumnPlan{} : plan,
+                                      {study.missing, threads}, tables.room());
     clients.push_back(std::move(loaded.client));
     data.dropped.push_back(loaded.dropped);
     data.missing.push_back(std::move(loaded.missing));
@@ -61,10 +73,11 @@ int threads_of(const Study& study) {
   return study.threads > 0 ? study.threads : static_cast<int>(hardware_threads());
 }
 
-StudyData load_study(const Study& study, const ir::Program& program, const Settings& settings) {
+StudyData load_study(const Study& study, const ir::Program& program, const Settings& settings,
+                     const GivenTables& given) {
   if (!study.simulation.empty()) return simulate_clients(study, program, settings);
   require_clients(study, program);
-  return load_clients(study, program);
+  return load_clients(study, program, given);
 }
 
 }  // namespace starfold

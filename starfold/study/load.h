@@ -11,6 +11,9 @@
 
 namespace starfold {
 
+// By client: a table that the program we are part of hands over (data/memory_table.h).
+using GivenTables = std::map<std::string, std::shared_ptr<const Table>>;
+
 // What was read, ready to run.
 struct StudyData {
   std::vector<Pack> packs;
@@ -24,6 +27,8 @@ int threads_of(const Study& study);
 
 // Reads the clients' data, or makes the clients of a simulation. A program without federated inputs needs none.
 // StudyError when clients are needed and there are none; RunError when data cannot be used.
-StudyData load_study(const Study& study, const ir::Program& program, const Settings& settings);
+// Clients in `given` have their data in memory.
+StudyData load_study(const Study& study, const ir::Program& program, const Settings& settings,
+                     const GivenTables& given = {});
 
 }  // namespace starfold

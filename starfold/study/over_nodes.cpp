@@ -56,6 +56,24 @@ NodeDescription description_of(const StudyClient& client, const Bytes& answer) {
   return description;
 }
 
+// Who masks: every client with the key that the study pins, or else with the one that it says it has.
+secure::Group group_of(const Study& study, const std::vector<NodeDescription>& descriptions) {
+  secure::Group group{study.secure->threshold, study.secure->minimum_clients, {}};
+  for (std::size_t i = 0; i < descriptions.size(); ++i) {
+    const StudyClient& client = study.clients[i];
+    const std::optional<secure::Key>& said = descriptions[i].key;
+    const std::optional<secure::Key> key =
+        client.key.empty() ? said : secure::parse_key(client.key);
+    if (!key)
+      throw RunError(fmt::format("client {} has no key for secure aggregation", client.name));
+    if (said && *said != *key)
+      throw RunError(fmt::format("client {} is not the node that the study names: its key is {}",
+                                 client.name, secure::key_text(*said)));
+    group.members.push_back({client.name, *key});
+  }
+  return group;
+}
+
 // --- the way there ----------------------------------------------------------------------------------
 
 std::string flower_setup(const Study& study) {
@@ -140,12 +158,15 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
       ask_all(*carrier, names, encode_message(DescribeMessage{}), options);
   std::vector<DataSource> sources;
   FormulaRequest formula{study.formula, {}, {}};
+  std::vector<NodeDescription> descriptions;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const StudyClient& client = study.clients[i];
-    const NodeDescription description = description_of(client, answers[i]);
+    const NodeDescription& description =
+        descriptions.emplace_back(description_of(client, answers[i]));
     sources.push_back(node_source(client.name, description.sources.at(client.source)));
     formula.sites.push_back({client.name, description.name, client.source});
   }
+  if (study.secure) identity.group = group_of(study, descriptions);
   const ir::Program& typed = program->compilation.program;
   const ColumnPlan columns =
       plan_columns(typed, sources, study.bindings, study.categoricals, formula);
@@ -172,6 +193,7 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   }
   checkpoint.finish();
   report.sample = study.federation.sample;
+  for (const StudyClient& client : study.clients) report.pinned_keys += client.key.empty() ? 0 : 1;
   report.columns = input_names(columns);
   return report;
 }

@@ -84,8 +84,20 @@ std::shared_ptr<const CompiledProgram> open_program(const std::string& name, Pro
 }
 
 std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramOptions options) {
+  // What is masked must add up.
+  if (study.secure) options.planning.additive = true;
   const bool none = !study.formula.empty() && !has_intercept(study.formula);
   return open_program(study.program, std::move(options), none ? Intercept::none : Intercept::usual);
+}
+
+std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramText text) {
+  ProgramOptions options;
+  options.load = modules_beside(text.name);
+  if (!study.formula.empty() && !has_intercept(study.formula)) {
+    options.load = without_intercept(std::move(options.load));
+    text.modules.clear();  // they are found again
+  }
+  return compile_program(std::move(text), options);
 }
 
 }  // namespace starfold

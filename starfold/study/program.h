@@ -29,5 +29,7 @@ std::shared_ptr<const CompiledProgram> open_program(const std::string& name,
 // The program of a study, with an intercept unless its formula has none. UsageError also when the formula is none.
 std::shared_ptr<const CompiledProgram> open_program(const Study& study,
                                                     ProgramOptions options = {});
+// The same for a text that was read already.
+std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramText text);
 
 }  // namespace starfold

@@ -106,6 +106,17 @@ void add_federation(nlohmann::json& json, const RunReport& report) {
         {{"client", report.clients[departure.client].name}, {"rounds", departure.rounds}});
 }
 
+// Where states were masked: over how many clients each sum is at least, how many must answer to unmask one, and whose word the
+// keys rest on.
+void add_secure_aggregation(nlohmann::json& json, const RunReport& report) {
+  if (!report.group) return;
+  const auto members = static_cast<std::int64_t>(report.group->members.size());
+  json["secure_aggregation"] = {{"clients", members},
+                                {"threshold", report.group->answers()},
+                                {"minimum_clients", report.group->inputs()},
+                                {"pinned_keys", report.pinned_keys}};
+}
+
 nlohmann::json records_json(const RunReport& report) {
   std::int64_t records = 0;
   std::int64_t dropped = 0;
@@ -137,6 +148,7 @@ std::string run_json(const StudyRun& run) {
                          {"packed_clients", report.packed},
                          {"seconds", report.seconds}};
   add_federation(json, report);
+  add_secure_aggregation(json, report);
   return json_line(json);
 }
 
@@ -164,6 +176,7 @@ std::string record_file(const StudyRun& run, const std::map<std::string, std::st
                          {"records", records_json(report)},
                          {"seconds", report.seconds}};
   add_federation(json, report);
+  add_secure_aggregation(json, report);
   if (!report.formula.empty()) json["formula"] = report.formula;
   if (!run.study.file.empty()) json["study"] = shown_path(run.study.file);
   if (!run.study.simulation.empty()) json["simulation"] = run.study.simulation;

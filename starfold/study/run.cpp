@@ -5,6 +5,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "starfold/base/data_error.h"
 #include "starfold/base/version.h"
 #include "starfold/data/memory.h"
 #include "starfold/page/pages.h"
@@ -49,6 +50,7 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
   options.stop = control.stop;
   options.watch = control.watch;
   options.sample = run.study.federation.sample;
+  options.secure = run.study.secure;
   // A federation is never empty: where there is nothing to read, one without records stands in.
   const bool alone = packs.empty();
   if (alone) packs.push_back({Client{}, {PackedClient{}}, {}});
@@ -61,7 +63,12 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
 void run_here(StudyRun& run, const Settings& settings, const RunControl& control) {
   const ir::Program& typed = run.program->compilation.program;
   const Stopwatch loading;
-  StudyData data = load_study(run.study, typed, settings);
+  StudyData data;
+  try {
+    data = load_study(run.study, typed, settings, control.given);
+  } catch (const RunError& error) {
+    throw DataError(error);
+  }
   const double load_seconds = loading.seconds();
   try {
     run.report = control.reference ? run_reference(typed, data.packs, settings)
@@ -103,6 +110,8 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   if (sample > static_cast<std::int64_t>(run.study.clients.size()) && run.study.simulation.empty())
     throw StudyError(fmt::format("--sample asks {} clients, but there are {}", sample,
                                  run.study.clients.size()));
+  if (sample > 0 && run.study.secure)
+    throw StudyError("masks are agreed among all clients: they cannot go with --sample");
   if (over_nodes && control.reference)
     throw StudyError("the records of nodes are not here: --reference needs them in one place");
   if (over_nodes) {

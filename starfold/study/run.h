@@ -28,6 +28,8 @@ struct RunControl {
   std::function<void(const Progress&)> watch = nullptr;  // called after each round
   // Over nodes: who has not answered yet, now and then.
   std::function<void(const std::vector<std::string>&)> awaited = nullptr;
+  // By client: a table that the program we are part of hands over, in the place of a file.
+  std::map<std::string, std::shared_ptr<const Table>> given = {};
   bool resume = false;                      // over nodes: go on with the unfinished run
   const std::atomic<bool>* stop = nullptr;  // set to end the run after the current round
 };

@@ -26,7 +26,8 @@ class Reader : TomlReader {
   Study read(const toml::table& root) {
     study_.file = file();
     only(root, "",
-         {"title", "program", "inputs", "sizes", "client", "categorical", "options", "federation"});
+         {"title", "program", "inputs", "sizes", "client", "categorical", "options", "federation",
+          "secure_aggregation"});
     if (const toml::node* title = root.get("title")) study_.title = string(*title, "title");
     const toml::node* program = root.get("program");
     if (program == nullptr)
@@ -39,6 +40,8 @@ class Reader : TomlReader {
     if (const toml::node* options = root.get("options")) read_options(table(*options, "options"));
     read_clients(root);
     read_federation(root);
+    if (const toml::node* section = root.get("secure_aggregation"))
+      read_secure_aggregation(table(*section, "secure_aggregation"));
     return std::move(study_);
   }
 
@@ -210,7 +213,8 @@ class Reader : TomlReader {
 
   StudyClient read_client(const toml::table& section) const {
     only(section, "client",
-         with_dialect_keys({"name", "data", "query", "columns", "node", "source", "public_key"}));
+         with_dialect_keys(
+             {"name", "data", "query", "columns", "node", "source", "public_key", "key"}));
     StudyClient client;
     client.data.dialect = dialect_;
     read_dialect(*this, section, "client", client.data.dialect);
@@ -229,6 +233,14 @@ class Reader : TomlReader {
       client.source = string(*source, "client.source");
     if (const toml::node* key = section.get("public_key"))
       client.public_key = path(string(*key, "client.public_key"));
+    if (const toml::node* key = section.get("key")) {
+      client.key = string(*key, "client.key");
+      if (!secure::parse_key(client.key))
+        fail(
+            *key,
+            "client.key is the key of a node: 64 digits from 0 to f, as `starfold node key` prints "
+            "it");
+    }
     const bool here = !client.data.path.empty() || !client.data.query.empty();
     const bool away = !client.node.empty() || !client.source.empty() || !client.public_key.empty();
     if (here == away) {
@@ -306,6 +318,22 @@ class Reader : TomlReader {
     federation.checkpoint = path(text("checkpoint"));
     federation.superlink = text("superlink");
     federation.root_certificates = path(text("root_certificates"));
+  }
+
+  // --- [secure_aggregation]
+
+  void read_secure_aggregation(const toml::table& section) {
+    only(section, "secure_aggregation", {"threshold", "minimum_clients"});
+    RunOptions::Secure secure;
+    const auto whole = [&](const char* key, std::int64_t least, std::uint32_t& value) {
+      const toml::node* node = section.get(key);
+      if (node == nullptr) return;
+      const std::int64_t given = integer(*node, fmt::format("secure_aggregation.{}", key), least);
+      value = static_cast<std::uint32_t>(std::min<std::int64_t>(given, secure::most_members));
+    };
+    whole("threshold", 1, secure.threshold);
+    whole("minimum_clients", secure::least_members, secure.minimum_clients);
+    study_.secure = secure;
   }
 
   // "60s", "500ms", "2m", "1h".

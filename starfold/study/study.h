@@ -19,6 +19,8 @@ struct StudyClient {
   std::string node = {};    // the path of its socket; empty over Flower, where the name is enough
   std::string source = {};  // which of its tables
   std::string public_key = {};  // over Flower: the file with its key; empty: found by name
+  std::string key =
+      {};  // for secure aggregation: the key of its node, as `starfold node key` prints it
 };
 
 // How clients are reached that are nodes.
@@ -38,7 +40,8 @@ struct Study {
   std::string program;  // a path, or the name of a library program
   std::vector<StudyClient> clients;
   Federation federation;
-  std::string simulation;  // instead of clients: what parse_simulation reads
+  std::optional<RunOptions::Secure> secure;  // states are masked until they are merged
+  std::string simulation;                    // instead of clients: what parse_simulation reads
   ColumnBindings bindings;
   std::string formula;  // that makes the columns of y and x; empty: there is none
   Categoricals categoricals;

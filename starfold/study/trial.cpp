@@ -37,6 +37,7 @@ Trial try_study(const NodeConfig& config, const Study& study,
   trial.source = source_for(config, study);
   DeskOptions options;
   options.dry = true;
+  options.masked = study.secure.has_value();
   Desk desk(config, options);
   RunIdentity identity;
   identity.run = any_run;

@@ -5,6 +5,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/federation/remote.h"
+#include "starfold/privacy/masked_states.h"
 #include "starfold/study/study.h"
 
 namespace starfold {
@@ -25,6 +26,8 @@ Trouble current_trouble() {
     return {Trouble::Kind::failed,
             std::string(away.what()) + "; the run can be gone on with: add --resume",
             {}};
+  } catch (const secure::NotMaskable& error) {
+    return {Trouble::Kind::refused, error.what(), error.where()};
   } catch (const RunError& error) {
     return {Trouble::Kind::failed, error.what(), error.where()};
   } catch (const std::bad_alloc&) {

@@ -10,7 +10,7 @@ namespace starfold {
 
 struct Trouble {
   enum class Kind {
-    refused,  // a client's policy says no
+    refused,  // a client's policy says no, or the run cannot be protected as the study asks
     usage,    // a study, an option or the name of a file is wrong
     failed,   // data, numerics, federation, or the machine
     bug,      // Starfold itself is wrong

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace starfold {
 namespace {
@@ -17,7 +18,13 @@ constexpr std::size_t most_weight = 40;
 // What incomparable bounds are compared at.
 constexpr double typical_size = 1000;
 
-std::string number_text(double x) { return std::isinf(x) ? "inf" : fmt::format("{:.12g}", x); }
+// Short numbers as they are, whatever the last bits say; others with twelve digits, rounded up.
+std::string number_text(double x) {
+  if (std::isinf(x)) return "inf";
+  std::string brief = fmt::format("{:.9g}", x);
+  const bool exact = std::fabs(std::strtod(brief.c_str(), nullptr) - x) <= 1e-13 * x;
+  return exact ? brief : fmt::format("{:.12g}", x * (1 + 5e-12));
+}
 
 }  // namespace
 
@@ -76,6 +83,17 @@ Bound Bound::of_atom(std::shared_ptr<const Atom> atom, double exponent) {
 Bound Bound::of(const Size& size, const SizeValues& values) {
   if (const std::optional<std::int64_t> number = size.evaluate(values))
     return Bound(std::max(1.0, static_cast<double>(*number)));
+  // a*p + b as a sum of its own, so that it joins with others.
+  const std::vector<std::string> variables = size.variables();
+  const bool alone = variables.size() == 1 && !size.as_variable();
+  const std::optional<Size> slope = alone ? size.linear_factor(variables[0]) : std::nullopt;
+  if (slope && slope->is_constant() && slope->constant() > 0) {
+    const std::optional<std::int64_t> rest = size.evaluate({{variables[0], 0}});
+    if (rest && *rest >= 0)
+      return Bound(static_cast<double>(slope->constant())) *
+                 of(Size::variable(variables[0]), values) +
+             Bound(static_cast<double>(*rest));
+  }
   auto atom = std::make_shared<Atom>();
   atom->size = size;
   atom->text = size.to_string();

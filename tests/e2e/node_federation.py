@@ -95,6 +95,10 @@ class Node:
         self.log.close()
         self.process = None
 
+    def key(self):
+        """The public half of its key."""
+        return subprocess.run([self.command, "node", "key", str(self.file)], capture_output=True, text=True, check=True, timeout=LIMIT).stdout.strip()
+
     def lines(self):
         return [json.loads(line) for line in (self.folder / "node.ledger").read_text().splitlines()]
 
@@ -125,7 +129,7 @@ def read_frame(s):
 
 def message(kind, body):
     """A message as starfold/federation/message.h lays it out."""
-    head = b"STARFOLD" + struct.pack("<HHQ", 3, kind, len(body)) + body
+    head = b"STARFOLD" + struct.pack("<HHQ", 4, kind, len(body)) + body
     return head + hashlib.sha256(head).digest()[:8]
 
 
@@ -138,7 +142,7 @@ def start_message(plan, program, run, bindings, source="visits", sizes=(), name=
     body = text(plan) + text(name) + text(program) + struct.pack("<I", 0) + struct.pack("<I", len(sizes))
     for key, value in sizes:
         body += text(key) + struct.pack("<q", value)
-    return message(0, body + b"\x01" + text(run) + text("a study") + text(source) + text(bindings))
+    return message(0, body + b"\x01" + text(run) + text("a study") + text(source) + text(bindings) + b"\x00")
 
 
 def encode_message(agreement, run, sequence, number, tensors=()):
@@ -153,13 +157,13 @@ DESCRIBE = message(5, b"")
 REFUSALS = ["unreadable", "not_a_request", "program_errors", "another_plan", "data_misfit", "not_started", "another_program",
             "no_such_round", "values_misfit", "cannot_encode", "no_resources", "internal_error", "another_run", "out_of_order",
             "no_such_source", "columns", "merges", "max_numbers", "max_rounds", "programs", "pending", "denied", "max_refusals",
-            "privacy", "secure_aggregation", "policy"]
+            "privacy", "secure_aggregation", "policy", "keys_lost", "broken_protocol"]
 
 
 def kind(answer):
     """hello, state, description, or the name of a refusal."""
     number = struct.unpack("<H", answer[10:12])[0]
-    return REFUSALS[answer[20]] if number == 4 else {1: "hello", 3: "state", 6: "description"}[number]
+    return REFUSALS[answer[20]] if number == 4 else {1: "hello", 3: "state", 6: "description", 8: "masked"}[number]
 
 
 def bindings(missing="error", **inputs):
@@ -184,11 +188,12 @@ class Federation:
         self.nodes.append(node)
         return node.start() if start else node
 
-    def study(self, program, inputs, federation="", name="study.toml", extra=""):
+    def study(self, program, inputs, federation="", name="study.toml", extra="", keys=False):
         (self.folder / "program.fold").write_text(program)
         lines = ['program = "program.fold"', "[inputs]", inputs, extra]
         for node in self.nodes:
             lines += ["[[client]]", f'name = "{node.name}"', f'node = "{node.socket}"', 'source = "visits"']
+            lines += [f'key = "{node.key()}"'] if keys else []
         lines += ["[federation]", 'via = "sockets"', federation]
         path = self.folder / name
         path.write_text("\n".join(lines) + "\n")

@@ -316,7 +316,7 @@ def test_mixed_models_and_meta_analysis_are_rs(starfold, federation):
     cars = table("mtcars.csv")
     sites = {f"carb{int(c)}": cars["carb"] == c for c in sorted(set(cars["carb"]))}
     clients = {name: {"x": np.stack([cars["qsec"], cars["am"]], axis=1)[of], "y": cars["mpg"][of]} for name, of in sites.items()}
-    got = starfold("run", "random_intercept", "--json", *federation(clients))
+    got = starfold("run", "client_intercept", "--json", *federation(clients))
     assert got.code == 0, got.err
     for name, want in figures["random_intercept"].items():
         np.testing.assert_allclose(array(got.json()["outputs"][name]), want, rtol=1e-7)

@@ -176,6 +176,17 @@ def test_clustered_records(ready):
     check(ready, "gee_linear", "gee_linear", data, ["x=parity,case", "y=age", "cluster=stratum"], {"clusters": 83}, 1e-8)
 
 
+@pytest.mark.parametrize("reml", [1, 0])
+def test_random_intercept(ready, reml):
+    data = table("sleepstudy")
+    order = sorted(range(180), key=lambda i: i * 37 % 180)
+    data = {name: [values[i] for i in order] for name, values in data.items()}
+    # lmer's optimizer finds the ratio of variances to about 1e-7.
+    _, report = check(ready, f"random_intercept_{'reml' if reml else 'ml'}", "random_intercept", data,
+                      ["x=days", "y=reaction", "group=subject"], {"groups": 18, "reml": reml}, 1e-7)
+    assert report["rounds"] == 1
+
+
 def test_nonlinear_least_squares(ready, tmp_path):
     """A model of one's own: Michaelis and Menten's, by the optimizer of the library."""
     path = tmp_path / "kinetics.fold"

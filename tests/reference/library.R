@@ -1,5 +1,5 @@
 # What R's packages compute from the pooled data of tests/data, for the ready-made programs, and the data that come with R.
-# Needs R with survival, MASS, nnet, glmnet, car, survey, geepack (Debian: r-base-core, r-cran-...). From the root of
+# Needs R with survival, MASS, nnet, glmnet, car, survey, lme4, geepack (Debian: r-base-core, r-cran-...). From the root of
 # the repository:
 #   Rscript tests/reference/library.R
 # writes tests/data/{lung,quine,iris,sleep,education,stackloss,sleepstudy,...}.csv and tests/reference/library.json.
@@ -240,6 +240,14 @@ put("survey_mean", mean = vec(coef(m)), mean_se = vec(sqrt(diag(vcov(m)))))
 design <- svydesign(ids = ~1, weights = ~age, data = infert_data)
 fit <- suppressWarnings(svyglm(case ~ induced + spontaneous, design, family = quasibinomial, control = glm.control(1e-15, 100))); s <- summary(fit)$coefficients
 put("survey_logistic", beta = vec(s[, 1]), beta_se = vec(s[, 2]), t = vec(s[, 3]), p_value = vec(s[, 4]))
+suppressPackageStartupMessages(library(lme4))
+sleepstudy_data <- write_csv(with(lme4::sleepstudy, data.frame(reaction = Reaction, days = Days, subject = as.integer(Subject))), "sleepstudy")
+for (reml in c(TRUE, FALSE)) {
+  fit <- lmer(reaction ~ days + (1 | subject), sleepstudy_data, REML = reml, control = lmerControl(optimizer = "bobyqa", optCtrl = list(rhoend = 1e-12)))
+  s <- coef(summary(fit)); v <- as.data.frame(VarCorr(fit))
+  put(if (reml) "random_intercept_reml" else "random_intercept_ml", beta = vec(s[, 1]), beta_se = vec(s[, 2]), sd_between = v$sdcor[1], sd_within = v$sdcor[2],
+      log_likelihood = as.numeric(logLik(fit)), aic = AIC(fit), bic = BIC(fit), group_effects = vec(ranef(fit)$subject[, 1]))
+}
 suppressPackageStartupMessages(library(geepack))
 by_stratum <- education_data[order(education_data$stratum), ]
 fit <- geeglm(case ~ spontaneous + induced, binomial, by_stratum, id = stratum, control = geese.control(epsilon = 1e-14, maxit = 100)); s <- summary(fit)$coefficients

@@ -17,6 +17,8 @@ TEST(Bound, PrintsAsPeopleWrite) {
   EXPECT_EQ(Bound(0).to_string(), "0");
   EXPECT_EQ(Bound().to_string(), "inf");
   EXPECT_EQ(Bound(0.1).to_string(), "0.1");
+  EXPECT_EQ(Bound(std::sqrt(2.0)).to_string(), "1.41421356238");  // never too small
+  EXPECT_EQ(Bound(10.000000000000002).to_string(), "10");
   EXPECT_EQ(sqrt(p).to_string(), "sqrt(p)");
   EXPECT_EQ((Bound(2) * sqrt(p)).to_string(), "2*sqrt(p)");
   EXPECT_EQ((p * q).to_string(), "p*q");
@@ -29,7 +31,9 @@ TEST(Bound, PrintsAsPeopleWrite) {
   EXPECT_EQ(max(Bound(3), p).to_string(), "max(3, p)");
   EXPECT_EQ((Bound(2) * max(Bound(3), p)).to_string(), "2*max(3, p)");
   EXPECT_EQ(Bound::of(*add(Size::variable("p"), 1)).to_string(), "p + 1");
-  EXPECT_EQ((q * Bound::of(*add(Size::variable("p"), 1))).to_string(), "(p + 1)*q");
+  EXPECT_EQ((q * Bound::of(*add(Size::variable("p"), 1))).to_string(), "p*q + q");
+  const Bound product = Bound::of(*add(*multiply(Size::variable("p"), Size::variable("q")), 1));
+  EXPECT_EQ((Bound(2) * product).to_string(), "2*(p*q + 1)");
 }
 
 TEST(Bound, IsSimplified) {

@@ -148,10 +148,11 @@ TEST_F(LedgerTest, EveryMemberIsReadAsItWasWritten) {
                 "refused", "ru",
                 true,      "de",
                 12,        13,
-                "[2]",     "se",
-                0.1,       1e-7,
-                5,         6,
-                1.5,       0.25};
+                "[2]",     "3 clients",
+                "se",      0.1,
+                1e-7,      5,
+                6,         1.5,
+                0.25};
   const std::optional<LedgerLine> again = parse_line(format_line(line));
   ASSERT_TRUE(again);
   EXPECT_EQ(format_line(*again), format_line(line));

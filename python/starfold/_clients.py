@@ -1,0 +1,230 @@
+"""Clients' data, in whatever form it comes, as the engine takes it: without copies where its layout allows."""
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+import numpy as np
+
+from starfold import _engine
+from starfold._errors import DataError, UsageError
+
+KINDS = ("a pandas, Polars, pyarrow, Spark or Dask table, a DuckDB relation, anything with the Arrow C stream interface, the path of a file, "
+         "{'query': 'select ...'} or a dict of NumPy arrays")
+
+
+def named(clients: Any) -> Dict[str, Any]:
+    """Clients by name: a dict as it is; the members of a list as client_1, client_2, ...; a single table as the one client `data`."""
+    if clients is None:
+        return {}
+    if isinstance(clients, Mapping):
+        names = [str(name) for name in clients]
+        if len(set(names)) != len(names):
+            raise UsageError("two clients have one name")
+        return dict(zip(names, clients.values()))
+    if isinstance(clients, (list, tuple)):
+        return {f"client_{i}": data for i, data in enumerate(clients, 1)}
+    return {"data": clients}
+
+
+def is_module_object(data: Any, module: str, *names: str) -> bool:
+    """Whether it is an object of a library, which is not imported for the question."""
+    return any(cls.__module__.split(".")[0] == module and cls.__name__ in names for cls in type(data).__mro__)
+
+
+def is_spark(data: Any) -> bool:
+    return any(cls.__module__.startswith("pyspark.") and cls.__name__ == "DataFrame" for cls in type(data).__mro__) and "pyspark.pandas" not in type(data).__module__
+
+
+def is_dask(data: Any) -> bool:
+    return any(cls.__module__.split(".")[0] in ("dask", "dask_expr") and cls.__name__ == "DataFrame" for cls in type(data).__mro__)
+
+
+def is_distributed(data: Any) -> bool:
+    return is_spark(data) or is_dask(data)
+
+
+def bound_columns(bind: Optional[Mapping[str, Any]]) -> Dict[str, List[str]]:
+    """Columns by input, as lists."""
+    columns: Dict[str, List[str]] = {}
+    for name, choice in (bind or {}).items():
+        if isinstance(choice, str):
+            columns[name] = [choice]
+        elif isinstance(choice, Sequence) or hasattr(choice, "tolist"):
+            columns[name] = [str(column) for column in choice]
+        else:
+            raise UsageError(f"bind: the columns of input {name} are a name, a list of names, or '*'")
+        if not columns[name]:
+            raise UsageError(f"bind: input {name} is given no column")
+    return columns
+
+
+def level_lists(levels: Optional[Mapping[str, Any]]) -> Dict[str, List[str]]:
+    return {column: [str(level) for level in names] for column, names in (levels or {}).items()}
+
+
+def wanted(program, columns: Mapping[str, List[str]], formula: Optional[str]) -> Optional[Set[str]]:
+    """The columns that a run can need; None: all."""
+    if formula is not None or any(names == ["*"] for names in columns.values()):
+        return None
+    names = {column for chosen in columns.values() for column in chosen}
+    return names | {row["name"] for row in program._compiled.inputs() if row["federated"]}
+
+
+def native(array: np.ndarray) -> np.ndarray:
+    """An array whose numbers the engine knows, the same one where it can be."""
+    if array.dtype.kind in "fiub" and array.dtype.itemsize <= 8:
+        if not array.dtype.isnative:
+            return array.astype(array.dtype.newbyteorder("="))
+        # Fields of records may lie askew.
+        return np.ascontiguousarray(array) if any(stride % array.dtype.itemsize for stride in array.strides) else array
+    if array.dtype.kind == "f":  # longer than a double
+        return array.astype(np.float64)
+    raise DataError(f"an array of {array.dtype} holds no numbers")
+
+
+def given(data: Any, *, program=None, levels: Mapping[str, List[str]] = {}, wanted: Optional[Set[str]] = None, table: bool = False) -> Any:
+    """What the engine takes for this client: a path, a query, or tables and arrays in memory. With `table` arrays become columns."""
+    if isinstance(data, (str, os.PathLike)):
+        return os.fspath(data)
+    if isinstance(data, Mapping):
+        if "query" in data and isinstance(data["query"], str):
+            return {"query": data["query"], **({"path": os.fspath(data["path"])} if "path" in data else {})}
+        return from_arrays(data, table)
+    if isinstance(data, np.ndarray):
+        return from_array(data, program)
+    if is_module_object(data, "pandas", "DataFrame"):
+        return from_pandas(data, levels, wanted)
+    if is_module_object(data, "polars", "LazyFrame"):
+        data = data.collect()
+    for method in ("to_arrow_table", "fetch_arrow_table"):  # DuckDB relations of versions that have no stream
+        if not hasattr(data, "__arrow_c_stream__") and hasattr(data, method):
+            data = getattr(data, method)()
+    if hasattr(data, "__arrow_c_stream__"):
+        taken = _engine.Given()
+        taken.add_stream(data.__arrow_c_stream__())
+        return taken
+    if hasattr(data, "__arrow_c_array__"):
+        import pyarrow
+        return given(pyarrow.table(data))
+    raise DataError(f"a client's data is {KINDS}; not {type(data).__name__}")
+
+
+def from_arrays(arrays: Mapping[str, Any], table: bool) -> "_engine.Given":
+    taken = _engine.Given()
+    columns = table and all(np.ndim(value) == 1 for value in arrays.values())
+    for name, value in arrays.items():
+        array = np.asarray(value)
+        if columns and array.dtype.kind in "UO":  # texts
+            add_texts(taken, str(name), array)
+            continue
+        array = native(array)
+        if columns:
+            taken.add_column(str(name), array)
+        else:
+            taken.add_array(str(name), array)
+    return taken
+
+
+def add_texts(taken: "_engine.Given", name: str, array: np.ndarray) -> None:
+    texts, codes = np.unique(array.astype(str), return_inverse=True)
+    taken.add_column(name, codes.astype(np.int64), levels=texts.tolist())
+
+
+def from_array(array: np.ndarray, program) -> "_engine.Given":
+    if array.dtype.names:  # named fields are columns
+        taken = _engine.Given()
+        for name in array.dtype.names:
+            taken.add_column(name, native(array[name]))
+        return taken
+    inputs = [row["name"] for row in program._compiled.inputs() if row["federated"]] if program is not None else []
+    if len(inputs) != 1:
+        raise DataError(f"one array is given, but the program has {len(inputs)} federated inputs; give a dict of arrays named like them")
+    return from_arrays({inputs[0]: array}, False)
+
+
+# ---- pandas: its columns are NumPy arrays, which are read where they are
+
+def from_pandas(table, levels: Mapping[str, List[str]], wanted: Optional[Set[str]]) -> "_engine.Given":
+    taken = _engine.Given()
+    if len(set(map(str, table.columns))) != len(table.columns):
+        raise DataError("two columns of a table have one name")
+    for i, name in enumerate(table.columns):
+        label = str(name)
+        if wanted is not None and label not in wanted:
+            taken.add_other(label, len(table), False)
+            continue
+        add_pandas_column(taken, label, table.iloc[:, i], levels.get(label))
+    return taken
+
+
+def add_pandas_column(taken: "_engine.Given", name: str, column, levels: Optional[List[str]]) -> None:
+    import pandas
+    dtype = column.dtype
+    if isinstance(dtype, pandas.CategoricalDtype):
+        codes = column.cat.codes.to_numpy()
+        taken.add_column(name, native(codes), levels=[str(category) for category in dtype.categories])
+    elif isinstance(dtype, pandas.DatetimeTZDtype):
+        add_moments(taken, name, column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
+    elif isinstance(dtype, np.dtype) and dtype.kind == "M":
+        add_moments(taken, name, column.to_numpy())
+    elif isinstance(dtype, np.dtype) and dtype.kind in "fiub":
+        taken.add_column(name, native(column.to_numpy()))
+    elif hasattr(column.array, "_mask") and hasattr(column.array, "_data") and column.array._data.dtype.kind in "fiub":  # numbers that may be missing
+        taken.add_column(name, native(column.array._data), mask=column.array._mask)
+    else:
+        add_other_column(taken, name, column, levels)
+
+
+def add_moments(taken: "_engine.Given", name: str, moments: np.ndarray) -> None:
+    unit = np.datetime_data(moments.dtype)[0]
+    if unit not in ("s", "ms", "us", "ns"):
+        moments, unit = moments.astype("datetime64[s]"), "s"
+    taken.add_column(name, moments.view(np.int64), unit=unit)
+
+
+def add_other_column(taken: "_engine.Given", name: str, column, levels: Optional[List[str]]) -> None:
+    """Texts, days, decimals, and what Arrow holds for pandas."""
+    import pandas
+    if levels is not None:
+        # What is no level must be told from what is missing: it gets a place behind all levels.
+        texts = column.astype("object").map(str, na_action="ignore")
+        codes = np.array(pandas.Index(levels, dtype=object).get_indexer(texts), dtype=np.int64)
+        codes[(codes < 0) & column.notna().to_numpy()] = len(levels)
+        taken.add_column(name, codes, levels=[*levels, "\x00"])
+        return
+    try:
+        import pyarrow
+        array = pyarrow.chunked_array([pyarrow.array(column, from_pandas=True)]) if not isinstance(column.dtype, getattr(pandas, "ArrowDtype", ())) \
+            else pyarrow.chunked_array([pyarrow.array(column.array)])
+        taken.add_stream(array.__arrow_c_stream__(), name)
+    except ImportError:
+        kind = pandas.api.types.infer_dtype(column, skipna=True)
+        if kind in ("decimal", "mixed-integer-float", "integer", "floating", "boolean"):
+            taken.add_column(name, column.astype("float64").to_numpy())
+        elif kind == "date":
+            add_moments(taken, name, pandas.to_datetime(column).to_numpy())
+        else:
+            taken.add_other(name, len(column), kind == "string")
+    except Exception as error:
+        if type(error).__module__.startswith("pyarrow"):
+            taken.add_other(name, len(column), False)
+        else:
+            raise
+
+
+def all_given(program, clients: Any, columns: Mapping[str, List[str]], levels: Mapping[str, List[str]], formula: Optional[str]) -> List[Tuple[str, Any]]:
+    needed = wanted(program, columns, formula)
+    result = []
+    for name, data in named(clients).items():
+        try:
+            result.append((name, given(data, program=program, levels=levels, wanted=needed, table=formula is not None)))
+        except DataError as error:
+            error.args = (f"client {name}: {error.message}", )
+            raise
+    return result
+
+
+if sys.version_info < (3, 10):
+    raise ImportError("starfold needs Python 3.10 or later")

@@ -1,0 +1,258 @@
+"""Secure aggregation over node processes: the plain integer sums, what leaves, what is refused, faults."""
+import json
+import os
+import random
+import stat
+import struct
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from node_federation import LIMIT, LOGISTIC, agreement, encode_message, hospital, kind, wait_until
+from test_node_runs import INPUTS, Proxy, outputs
+
+SECURE = "[secure_aggregation]\nthreshold = 2\nminimum_clients = 3"
+COUNTS = """input g : [*]
+input y : [*]
+output n = count[*](y)
+output cells = sum[*](one_hot(g, 3))
+output ill = sum[*](y > 0.5)
+"""
+COUNT_INPUTS = 'g = "ward"\ny = "y"'
+
+
+def secure(federation, program, inputs, settings="", keys=True, extra=SECURE):
+    return federation.study(program, inputs, settings, extra=extra, keys=keys, name="secure.toml")
+
+
+def test_whole_numbers_are_those_of_the_plain_run(three):
+    plain = outputs(three.run(three.study(COUNTS, COUNT_INPUTS)))
+    assert outputs(three.run(secure(three, COUNTS, COUNT_INPUTS))) == plain
+    assert plain["outputs"]["n"]["data"] == [600]
+
+
+def test_bits_of_the_exact_sums(three):
+    """In one process the same integers are added: the same bits; and next to nothing but the rounding of sums is another."""
+    code, answer, err = three.run(secure(three, LOGISTIC, INPUTS))
+    assert code == 0, err
+    local = three.local(LOGISTIC, INPUTS, extra=SECURE)
+    assert outputs((code, answer, err)) == outputs(three.run(local))
+    plain = outputs(three.run(three.study(LOGISTIC, INPUTS)))
+    np.testing.assert_allclose(answer["outputs"]["beta"]["data"], plain["outputs"]["beta"]["data"], rtol=1e-9)
+    assert answer["secure_aggregation"] == {"clients": 3, "threshold": 2, "minimum_clients": 3, "pinned_keys": 3}
+    assert answer["rounds"] == 8 and answer["departures"] == []
+
+
+def test_what_the_ledger_and_the_report_say(three):
+    study = secure(three, LOGISTIC, INPUTS)
+    code, answer, err = three.run(study, "--out", str(three.folder / "results"))
+    assert code == 0, err
+    record = json.loads((three.folder / "results/run.json").read_text())
+    assert record["secure_aggregation"]["clients"] == 3
+    report = (three.folder / "results/report.html").read_text()
+    assert "masked (secure aggregation)" in report and "no number of a single client" in report
+    for node in three.nodes:
+        sent = [line for line in node.lines() if line.get("kind") == "encode"]
+        assert len(sent) == 8
+        assert all(line["masked"] == "3 clients, threshold 2" and "words" in line["shapes"] and line["bytes"] > 0 for line in sent)
+        assert [line["kind"] for line in node.lines()][1:6] == ["start", "keys", "share", "encode", "unmask"]
+        assert three.command_line("node", "ledger", node.file, "--verify").returncode == 0
+    explained = three.command_line("explain", study)
+    assert "masked" in explained.stdout and "no number of a single one" in explained.stdout
+    assert json.loads(three.command_line("explain", study, "--json").stdout)["study"]["secure_aggregation"]["minimum_clients"] == 3
+
+
+def test_keys_of_nodes(three):
+    north = three.nodes[0]
+    key = north.key()
+    assert len(key) == 64 and key == north.key()
+    assert key in three.command_line("node", "check", north.file).stdout
+    assert json.loads(three.command_line("node", "check", north.file, "--json").stdout)["key"] == key
+    identity = north.folder / "private/identity"
+    assert stat.S_IMODE(identity.stat().st_mode) == 0o600
+    north.stop()
+    identity.chmod(0o640)
+    started = three.command_line("node", "serve", north.file)
+    assert started.returncode == 3 and "chmod 600" in started.stderr
+    identity.chmod(0o600)
+    identity.write_bytes(b"something else")
+    assert three.command_line("node", "serve", north.file).returncode == 3
+    identity.unlink()
+    north.start()
+    assert north.key() != key
+
+
+def test_a_node_with_another_key_is_not_the_one(three):
+    study = secure(three, COUNTS, COUNT_INPUTS)
+    keys = [node.key() for node in three.nodes]
+    study.write_text(study.read_text().replace(keys[1], keys[1][:-1] + ("0" if keys[1][-1] != "0" else "1")))
+    code, answer, err = three.run(study)
+    assert code == 3 and "east is not the node that the study names" in err
+    study.write_text(study.read_text().replace(keys[0], "abc"))
+    code, answer, err = three.run(study)
+    assert code == 2 and "starfold node key" in err
+
+
+def test_without_pinned_keys_the_report_says_so(three):
+    code, answer, err = three.run(secure(three, COUNTS, COUNT_INPUTS, keys=False), "--out", str(three.folder / "results"))
+    assert code == 0 and answer["secure_aggregation"]["pinned_keys"] == 0, err
+    assert "does not name the keys of 3 of them" in (three.folder / "results/report.html").read_text()
+
+
+def test_required_by_the_owner(nodes):
+    for i, name in enumerate(("a", "b", "c")):
+        nodes.add(name, hospital(i), policy='secure_aggregation = "required"')
+    code, answer, err = nodes.run(nodes.study(COUNTS, COUNT_INPUTS))
+    assert code == 1 and answer["refused"]["rule"] == "secure_aggregation"
+    code, answer, err = nodes.run(secure(nodes, COUNTS, COUNT_INPUTS))
+    assert code == 0, err
+    tried = nodes.command_line("node", "try", nodes.nodes[0].file, nodes.folder / "secure.toml")
+    assert tried.returncode == 0 and "lets this study run" in tried.stdout
+    tried = nodes.command_line("node", "try", nodes.nodes[0].file, nodes.folder / "study.toml")
+    assert tried.returncode == 1 and "secure_aggregation" in tried.stdout
+    assert "no peers are listed" in nodes.command_line("node", "check", nodes.nodes[0].file).stdout
+
+
+def test_peers_are_the_owners_choice(nodes):
+    for i, name in enumerate(("a", "b", "c")):
+        nodes.add(name, hospital(i))
+    keys = [node.key() for node in nodes.nodes]
+    study = secure(nodes, COUNTS, COUNT_INPUTS)
+
+    def with_peers(listed):
+        nodes.nodes[0].stop()
+        nodes.nodes[0].write("peers = " + json.dumps(listed))
+        nodes.nodes[0].start()
+        return nodes.run(study)
+
+    code, answer, err = with_peers(keys[:2])
+    assert code == 1 and answer["refused"] == {"client": "a", "rule": "secure_aggregation"}
+    refused = [line for line in nodes.nodes[0].lines() if line.get("decision") == "refused"]
+    assert "key of client c" in refused[-1]["detail"]
+    assert with_peers(keys[1:])[0] == 0
+    nodes.nodes[0].stop()
+    nodes.nodes[0].write("minimum_clients = 4")
+    nodes.nodes[0].start()
+    code, answer, err = nodes.run(study)
+    assert code == 1 and answer["refused"]["rule"] == "secure_aggregation"
+    for wrong in ('peers = ["abc"]', "minimum_clients = 2"):
+        nodes.nodes[0].write(wrong)
+        assert nodes.command_line("node", "check", nodes.nodes[0].file).returncode == 2
+
+
+@pytest.mark.parametrize("fold, words", [("min[*](y)", "histogram"), ("max[*](y)", "histogram"), ("prod[*](y)", "log")])
+def test_what_does_not_add_up_is_refused_before_the_first_round(three, fold, words):
+    program = f"input g : [*]\ninput y : [*]\noutput t = sum[*](y)\noutput r = {fold}\n"
+    code, answer, err = three.run(secure(three, program, COUNT_INPUTS))
+    assert code == 1 and answer["line"] == 4 and words in err and "program.fold:4" in err
+    assert all(line["kind"] not in ("start", "encode") for line in three.nodes[0].lines())
+    code, answer, err = three.run(three.local(program, COUNT_INPUTS, extra=SECURE))
+    assert code == 1 and answer["line"] == 4
+
+
+def test_means_variances_and_truth_values_are_planned_as_sums(three):
+    program = "input y : [*]\ninput x : [*, p]\noutput m = mean[*](x)\noutput v = var[*](x)\noutput some = any[*](y > 0.5)\n"
+    plain = outputs(three.run(three.local(program, INPUTS)))["outputs"]
+    masked = outputs(three.run(secure(three, program, INPUTS)))["outputs"]
+    for name in ("m", "v", "some"):
+        np.testing.assert_allclose(masked[name]["data"], plain[name]["data"], rtol=1e-10)
+
+
+def test_two_clients_are_too_few(nodes):
+    for i, name in enumerate(("a", "b")):
+        nodes.add(name, hospital(i))
+    code, answer, err = nodes.run(secure(nodes, COUNTS, COUNT_INPUTS))
+    assert code == 1 and "too few" in err
+    code, answer, err = nodes.run(nodes.local(COUNTS, COUNT_INPUTS, extra="[secure_aggregation]"))
+    assert code == 1 and "too few" in err
+    code, answer, err = nodes.run(nodes.local(COUNTS, COUNT_INPUTS, extra="[secure_aggregation]\nminimum_clients = 2"))
+    assert code == 2 and "minimum_clients" in err
+    code, answer, err = nodes.run(nodes.local(COUNTS, COUNT_INPUTS, extra="[secure_aggregation]\ntreshold = 2"))
+    assert code == 2 and "threshold" in err
+
+
+def test_no_other_message_passes_unmasked(three):
+    """A server that has begun a masked run asks for a plain state."""
+    study = secure(three, LOGISTIC.replace("repeat 8", "repeat 40"), INPUTS)
+    process = subprocess.Popen([three.command, "run", str(study), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    north = three.nodes[0]
+    wait_until(lambda: any(line["kind"] == "encode" for line in north.lines()))
+    started = next(line for line in north.lines() if line["kind"] == "start")
+    plain = encode_message(started["agreement"], started["run"], 0, 0, [np.zeros(3)])
+    assert kind(north.ask(plain)) in ("broken_protocol", "out_of_order")
+    out, err = process.communicate(timeout=2 * LIMIT)
+    assert process.returncode == 0, err
+
+
+def test_going_on_without_a_client(nodes):
+    for i, name in enumerate(("a", "b", "c", "d", "e")):
+        nodes.add(name, hospital(i))
+    local = nodes.local(COUNTS, COUNT_INPUTS)
+    parts = local.read_text().split("[[client]]")
+    local.write_text("[[client]]".join(parts[:3] + parts[4:]))
+    expected = outputs(nodes.run(local))
+    # It says what it has, greets, gives keys and shares, and then no more.
+    for answers in (1, 2, 3, 4):
+        study = secure(nodes, COUNTS, COUNT_INPUTS, 'timeout = "2s"\non_dropout = "continue"')
+        proxy = Proxy(nodes.nodes[2], answers=answers)
+        study.write_text(study.read_text().replace(str(nodes.nodes[2].socket), proxy.path))
+        code, answer, err = nodes.run(study)
+        proxy.close()
+        os.unlink(proxy.path)
+        assert code == 0, err
+        assert answer["departures"] == [{"client": "c", "rounds": 0}]
+        assert answer["outputs"] == expected["outputs"]
+
+
+def test_killed_at_random(three):
+    """Nodes and coordinator are killed and started again, one after the other; the sums have the same bits, and no round was charged
+    twice."""
+    program = LOGISTIC.replace("repeat 8", "repeat 120")
+    expected = outputs(three.run(three.local(program, INPUTS, extra=SECURE)))
+    study = secure(three, program, INPUTS, 'checkpoint = "run"\ntimeout = "60s"')
+    rng = random.Random(int(os.environ.get("STARFOLD_SEED", "7")))
+    kills = int(os.environ.get("STARFOLD_KILLS", "12"))
+
+    def begin():
+        options = ["--resume"] if (three.folder / "run/checkpoint").exists() else []
+        return subprocess.Popen([three.command, "run", str(study), "--json", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def unmasked(node):
+        return sum(b'"kind":"unmask"' in line for line in (node.folder / "node.ledger").read_bytes().splitlines())
+
+    process = begin()
+    for _ in range(kills):
+        # Two of three that lose their keys in the same round would be too many: each is back before the next is killed.
+        before = [unmasked(node) for node in three.nodes]
+        wait_until(lambda: process.poll() is not None or all(unmasked(n) > b for n, b in zip(three.nodes, before)))
+        if process.poll() is not None:
+            break
+        time.sleep(rng.uniform(0.0, 0.1))
+        victim = rng.randrange(4)
+        if victim == 3:
+            process.kill()
+            process.communicate()
+            process = begin()
+        else:
+            three.nodes[victim].kill()
+            three.nodes[victim].start()
+    out, err = process.communicate(timeout=5 * LIMIT)
+    assert process.returncode == 0, err
+    answer = json.loads(out)
+    assert outputs((0, answer, err)) == expected
+    for node in three.nodes:
+        charged = [line["sequence"] for line in node.lines() if line["kind"] == "encode" and line["decision"] == "sent" and line["run"] == answer["run"]]
+        assert len(charged) == len(set(charged)) == 120
+
+
+def test_no_secrets_in_files(three):
+    """Keys of a run are in memory alone: nothing in the folder grows by them, and only the node's own key is kept."""
+    assert three.run(secure(three, COUNTS, COUNT_INPUTS))[0] == 0
+    for node in three.nodes:
+        kept = sorted(path.name for path in (node.folder / "private").iterdir())
+        assert kept == ["approvals", "identity", "ledger.head", "pending", "replies"]
+        secret = (node.folder / "private/identity").read_bytes()[-32:]
+        for path in node.folder.rglob("*"):
+            if path.is_file() and path.name != "identity":
+                assert secret not in path.read_bytes() and secret.hex() not in path.read_text(errors="replace")

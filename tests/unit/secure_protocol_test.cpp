@@ -1,0 +1,707 @@
+// The protocol of secure aggregation: sums that are right whoever drops out, and every way in which a server may lie.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+#include <set>
+
+#include "starfold/privacy/secure_client.h"
+#include "starfold/privacy/secure_server.h"
+
+namespace starfold::secure {
+namespace {
+
+const std::string run(32, 'a');
+const std::string agreed = "the agreement";
+const Layout layout = {{"sums", 1, 5}, {"wide", 34, 2}};
+
+// So many members with inputs of their own, and a server.
+struct Federation {
+  Group group;
+  std::vector<Identity> identities;
+  std::vector<Client> clients;
+  std::vector<Words> inputs;
+  std::optional<Server> server;
+
+  explicit Federation(std::size_t members, std::uint32_t threshold = 0,
+                      std::uint32_t minimum = least_members) {
+    group.threshold = threshold;
+    group.minimum_clients = minimum;
+    std::mt19937_64 random(members);
+    for (std::size_t i = 0; i < members; ++i) {
+      identities.push_back(std::make_shared<const Secret>(Secret::random()));
+      group.members.push_back({"n" + std::to_string(i), signing_key(*identities.back())});
+      Words input = zeros(layout);
+      for (std::vector<std::uint64_t>& piece : input) {
+        for (std::uint64_t& word : piece) word = random();
+      }
+      inputs.push_back(std::move(input));
+    }
+    for (const Identity& identity : identities) clients.emplace_back(group, identity, run, agreed);
+  }
+
+  void begin(std::uint32_t epoch = 1, std::uint64_t first = 0, std::uint32_t rounds = 2) {
+    server.emplace(group, run, agreed, epoch, first, rounds,
+                   std::vector<bool>(group.members.size(), true));
+  }
+  void round(std::uint64_t sequence, double value = 1) {
+    ASSERT_TRUE(server->begin(sequence, 0, {Tensor::scalar(value)}, layout));
+  }
+
+  Reply answer(std::uint32_t member, const Request& request) {
+    Client& client = clients[member];
+    if (const auto* asked = std::get_if<KeysRequest>(&request)) return client.keys(*asked);
+    if (const auto* asked = std::get_if<ShareRequest>(&request)) return client.share(*asked);
+    if (const auto* asked = std::get_if<MaskRequest>(&request))
+      return client.mask(*asked, layout, inputs[member]);
+    if (const auto* asked = std::get_if<SignRequest>(&request)) return client.sign(*asked);
+    return client.unmask(std::get<UnmaskRequest>(request));
+  }
+
+  // All who are awaited answer; those for whom `gone` says so do not.
+  void step(const std::function<bool(std::uint32_t)>& gone = [](std::uint32_t) { return false; }) {
+    std::vector<std::pair<std::uint32_t, Request>> questions;
+    for (std::uint32_t i = 0; i < clients.size(); ++i) {
+      if (server->awaits(i)) questions.emplace_back(i, server->request(i));
+    }
+    for (const auto& [member, question] : questions) {
+      if (gone(member)) {
+        server->drop(member);
+      } else {
+        server->absorb(member, answer(member, question));
+      }
+    }
+  }
+  void step_without(std::set<std::uint32_t> gone) {
+    step([&](std::uint32_t member) { return gone.count(member) != 0; });
+  }
+
+  Words sum_of(const std::vector<std::uint32_t>& members) const {
+    Words sum = zeros(layout);
+    for (const std::uint32_t member : members) combine(sum, inputs[member], layout, Direction::add);
+    return sum;
+  }
+  // Until the round is done.
+  void finish() {
+    while (server->stage() != Server::Stage::done) step();
+  }
+  void keys_and_shares() {
+    begin();
+    step();
+    step();
+  }
+  template <typename Question>
+  Question question(std::uint32_t member) const {
+    return std::get<Question>(server->request(member));
+  }
+};
+
+TEST(SecureAggregation, TheSumIsThatOfTheIntegers) {
+  for (const std::size_t members : {3, 4, 7, 20}) {
+    Federation f(members);
+    f.keys_and_shares();
+    for (const std::uint64_t sequence : {0, 1}) {
+      f.round(sequence);
+      f.step();
+      EXPECT_EQ(f.server->stage(), Server::Stage::unmask);  // nobody is missing: two steps
+      f.step();
+      ASSERT_EQ(f.server->stage(), Server::Stage::done);
+      EXPECT_EQ(f.server->present().size(), members);
+      EXPECT_EQ(f.server->sum(), f.sum_of(f.server->present()));
+    }
+    EXPECT_FALSE(f.server->begin(2, 0, {}, layout));  // keys were for two rounds
+  }
+}
+
+// Drop-outs at every stage, up to what the threshold allows and beyond.
+TEST(SecureAggregation, WhoeverDropsOutAtWhateverStage) {
+  for (const std::size_t members : {5, 8}) {
+    const auto count = static_cast<std::uint32_t>(members);
+    const std::uint32_t needed = Federation(members).group.inputs();
+    for (int stage = 0; stage < 5; ++stage) {
+      for (std::uint32_t gone = 1; gone <= count - needed + 1; ++gone) {
+        SCOPED_TRACE(testing::Message() << members << " members, stage " << stage << ", " << gone);
+        Federation f(members);
+        std::set<std::uint32_t> lost;
+        for (std::uint32_t i = 0; i < gone; ++i) lost.insert((2 * i + 1) % count);
+        const auto drops = [&](int now) { return now == stage ? lost : std::set<std::uint32_t>(); };
+        const bool too_many = gone > count - needed;
+        const auto all = [&] {
+          f.begin();
+          f.step_without(drops(0));
+          f.step_without(drops(1));
+          f.round(0);
+          // To have a set to be signed, somebody must be missing before it is.
+          f.step_without(stage == 3 ? std::set<std::uint32_t>{count - 1} : drops(2));
+          if (f.server->stage() == Server::Stage::sign) f.step_without(drops(3));
+          f.step_without(drops(4));
+        };
+        if (stage == 3) lost.erase(count - 1);
+        if (too_many && stage < 3) {
+          EXPECT_THROW(all(), TooFew);
+          continue;
+        }
+        if (stage >= 3 && count - lost.size() - (stage == 3 ? 1 : 0) < f.group.answers()) {
+          EXPECT_THROW(all(), TooFew);
+          continue;
+        }
+        all();
+        ASSERT_EQ(f.server->stage(), Server::Stage::done);
+        EXPECT_EQ(f.server->sum(), f.sum_of(f.server->present()));
+        // Who drops out after its input came is in the sum all the same.
+        EXPECT_EQ(f.server->present().size(), stage < 3    ? count - gone
+                                              : stage == 3 ? count - 1
+                                                           : count);
+      }
+    }
+  }
+}
+
+// A member that never gave keys does not end the run, and later rounds of the epoch go on without it.
+TEST(SecureAggregation, ADropOutBeforeSharesDoesNotEndTheRun) {
+  Federation f(5);
+  f.begin();
+  f.step_without({4});
+  f.step_without({0});
+  for (const std::uint64_t sequence : {0, 1}) {
+    f.round(sequence);
+    f.finish();
+    EXPECT_EQ(f.server->present(), (std::vector<std::uint32_t>{1, 2, 3}));
+    EXPECT_EQ(f.server->sum(), f.sum_of({1, 2, 3}));
+  }
+}
+
+TEST(SecureAggregation, DifferentOnesDropOutInDifferentRounds) {
+  Federation f(7);
+  f.keys_and_shares();
+  f.round(0);
+  f.step_without({1, 6});
+  f.finish();
+  EXPECT_EQ(f.server->sum(), f.sum_of({0, 2, 3, 4, 5}));
+  f.round(1);
+  f.step_without({0});
+  f.finish();
+  EXPECT_EQ(f.server->sum(), f.sum_of({1, 2, 3, 4, 5, 6}));
+}
+
+TEST(SecureAggregation, AThresholdOfTheStudyCanOnlyAskForMore) {
+  EXPECT_EQ(Federation(3).group.answers(), 2U);
+  EXPECT_EQ(Federation(3, 1).group.answers(), 2U);  // of a server's choice, fewer would do
+  EXPECT_EQ(Federation(3, 3).group.answers(), 3U);
+  EXPECT_EQ(Federation(10).group.answers(), 6U);
+  EXPECT_EQ(Federation(10, 0, 8).group.inputs(), 8U);
+  EXPECT_EQ(Federation(10, 0, 1).group.inputs(), 6U);
+  EXPECT_EQ(Federation(3, 0, 1).group.inputs(), 3U);
+  // Two sets of so many always share a member, who gives only one kind of share.
+  for (std::size_t n = 3; n < 50; ++n) EXPECT_GT(2 * Federation(n).group.answers(), n);
+}
+
+TEST(SecureAggregation, GroupsThatAreNone) {
+  EXPECT_EQ(wrong_with(Federation(3).group), "");
+  EXPECT_THROW(Federation(2), ProtocolError);
+  EXPECT_THROW(Federation(4, 0, 5), ProtocolError);
+  EXPECT_THROW(Federation(4, 5), ProtocolError);
+  Federation f(3);
+  f.group.members[2].key = f.group.members[0].key;
+  EXPECT_NE(wrong_with(f.group), "");
+  const auto stranger = std::make_shared<const Secret>(Secret::random());
+  EXPECT_THROW(Client(Federation(3).group, stranger, run, agreed), ProtocolError);
+}
+
+// --- what a server sees -------------------------------------------------------------------------------
+
+TEST(SecureAggregation, MaskedInputsLookLikeNothing) {
+  Federation f(3);
+  for (Words& input : f.inputs) input = zeros(layout);
+  f.keys_and_shares();
+  f.round(0);
+  std::set<std::uint64_t> seen;
+  std::size_t words = 0;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const Words masked = std::get<MaskedReply>(f.answer(i, f.server->request(i))).masked;
+    for (const auto& piece : masked) {
+      words += piece.size();
+      seen.insert(piece.begin(), piece.end());
+    }
+  }
+  EXPECT_EQ(seen.size(), words);  // every word is another
+}
+
+TEST(SecureAggregation, TheSameInputIsMaskedAnewInEveryRoundAndEpoch) {
+  Federation f(3);
+  f.keys_and_shares();
+  f.round(0);
+  const auto first = std::get<MaskedReply>(f.answer(0, f.server->request(0))).masked;
+  f.finish();
+  f.round(1);
+  const auto second = std::get<MaskedReply>(f.answer(0, f.server->request(0))).masked;
+  EXPECT_NE(first, second);
+  f.begin(2, 1);
+  f.step();
+  f.step();
+  f.round(1);
+  EXPECT_NE(std::get<MaskedReply>(f.answer(0, f.server->request(0))).masked, second);
+}
+
+// --- the same question again --------------------------------------------------------------------------
+
+TEST(SecureAggregation, TheSameQuestionGetsTheSameBytes) {
+  Federation f(4);
+  f.begin();
+  const auto bytes = [](const Reply& reply) {
+    ByteWriter out;
+    write(out, reply);
+    return out.take();
+  };
+  const auto twice = [&] {
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      if (!f.server->awaits(i)) continue;
+      EXPECT_EQ(bytes(f.answer(i, f.server->request(i))), bytes(f.answer(i, f.server->request(i))));
+    }
+  };
+  twice();
+  f.step();
+  twice();
+  f.step();
+  f.round(0);
+  twice();
+  f.step_without({3});
+  twice();
+  f.step();
+  twice();
+  f.step();
+  EXPECT_EQ(f.server->sum(), f.sum_of({0, 1, 2}));
+}
+
+TEST(SecureAggregation, AMaskIsForOneInputOnly) {
+  Federation f(3);
+  f.keys_and_shares();
+  f.round(0);
+  const auto asked = f.question<MaskRequest>(0);
+  f.answer(0, asked);
+  f.inputs[0][0][0] += 1;
+  EXPECT_THROW(f.answer(0, asked), ProtocolError);
+}
+
+TEST(SecureAggregation, ARoundIsMaskedForOneSharedStateOnly) {
+  Federation f(3);
+  f.keys_and_shares();
+  f.round(0);
+  auto asked = f.question<MaskRequest>(0);
+  f.answer(0, asked);
+  asked.values = {Tensor::scalar(2)};
+  EXPECT_THROW(f.answer(0, asked), ProtocolError);
+}
+
+// Once its shares are given away, nothing is masked for a round again, with whatever keys: two sums over different members would
+// show who is in only one of them.
+TEST(SecureAggregation, ARoundThatWasUnmaskedIsOver) {
+  Federation f(4);
+  f.keys_and_shares();
+  f.round(0);
+  const auto asked = f.question<MaskRequest>(1);
+  f.finish();
+  EXPECT_THROW(f.answer(1, asked), ProtocolError);
+  EXPECT_THROW(f.clients[1].keys({2, 0, 1}), ProtocolError);
+  EXPECT_NO_THROW(f.clients[1].keys({2, 1, 1}));
+  // Also when the member is started anew, as long as its owner has written it down.
+  Client again(f.group, f.identities[1], run, agreed, 1);
+  EXPECT_THROW(again.keys({9, 0, 1}), ProtocolError);
+}
+
+TEST(SecureAggregation, WhoIsStartedAnewHasNoKeys) {
+  Federation f(4);
+  f.keys_and_shares();
+  f.round(0);
+  f.clients[2] = Client(f.group, f.identities[2], run, agreed);
+  EXPECT_THROW(f.answer(2, f.server->request(2)), KeysLost);
+  // New keys for all, and the round is masked again.
+  f.begin(2, 0);
+  f.step();
+  f.step();
+  f.round(0);
+  f.finish();
+  EXPECT_EQ(f.server->sum(), f.sum_of({0, 1, 2, 3}));
+}
+
+TEST(SecureAggregation, EpochsOnlyGoForward) {
+  Federation f(3);
+  f.begin(5);
+  f.step();
+  EXPECT_THROW(f.clients[0].keys({5, 1, 2}), ProtocolError);  // other rounds, same number
+  EXPECT_THROW(f.clients[0].keys({4, 0, 2}), ProtocolError);
+  EXPECT_THROW(f.clients[0].keys({6, 0, 0}), ProtocolError);
+  EXPECT_THROW(f.clients[0].keys({6, 0, most_rounds_of_epoch + 1}), ProtocolError);
+  EXPECT_NO_THROW(f.clients[0].keys({6, 0, 2}));
+  EXPECT_THROW(f.clients[0].share({5, {}}), KeysLost);
+}
+
+// --- a server that lies -------------------------------------------------------------------------------
+
+TEST(LyingServer, NeedsTheSignaturesOfPinnedKeys) {
+  Federation f(3);
+  f.begin();
+  f.step();
+  const auto honest = f.question<ShareRequest>(0);
+  auto asked = honest;
+  asked.keys[1].signature[5] ^= 1;
+  EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
+  // Keys of its own, signed with a key of its own: the server in the place of another.
+  asked = honest;
+  const Secret forged = Secret::random();
+  asked.keys[1].sealing = agreement_key(Secret::random());
+  asked.keys[1].signature = sign(forged, signed_keys(session_of(run, agreed), asked.keys[1]));
+  EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
+  // Keys of another session.
+  asked = honest;
+  Client elsewhere(f.group, f.identities[1], std::string(32, 'b'), agreed);
+  asked.keys[1] = elsewhere.keys({1, 0, 2});
+  EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
+  // Of another epoch, or another member's in its place.
+  asked = honest;
+  asked.keys[1] = Client(f.group, f.identities[1], run, agreed).keys({2, 0, 2});
+  EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
+  asked = honest;
+  asked.keys[2] = asked.keys[1];
+  EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
+  asked = honest;
+  asked.keys[1].member = 7;
+  EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
+  EXPECT_NO_THROW(f.clients[0].share(honest));
+}
+
+TEST(LyingServer, CannotGiveOneKeyTwice) {
+  Federation f(3);
+  f.begin();
+  f.step();
+  auto asked = f.question<ShareRequest>(0);
+  // A member that colludes and signs another's key as its own.
+  asked.keys[2].masking[0] = asked.keys[1].masking[0];
+  asked.keys[2].signature =
+      sign(*f.identities[2], signed_keys(session_of(run, agreed), asked.keys[2]));
+  EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
+}
+
+TEST(LyingServer, CannotChangeWhoGaveKeysAfterwards) {
+  Federation f(4);
+  f.begin();
+  f.step();
+  auto asked = f.question<ShareRequest>(0);
+  f.clients[0].share(asked);
+  asked.keys.pop_back();
+  EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
+}
+
+TEST(LyingServer, CannotMakeTheGroupSmall) {
+  Federation f(5);
+  f.begin();
+  f.step();
+  auto asked = f.question<ShareRequest>(0);
+  asked.keys.resize(2);
+  EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
+  f.step();
+  f.round(0);
+  auto mask = f.question<MaskRequest>(0);
+  mask.shares.resize(1);
+  EXPECT_THROW(f.answer(0, mask), ProtocolError);
+  f.step();
+  EXPECT_THROW(f.clients[0].sign({1, 0, {0, 1}}), ProtocolError);
+  EXPECT_THROW(f.clients[0].unmask({1, 0, {0, 1}, {}}), ProtocolError);
+}
+
+TEST(LyingServer, CannotChangeOrSwapShares) {
+  Federation f(3);
+  f.keys_and_shares();
+  f.round(0);
+  const auto honest = f.question<MaskRequest>(0);
+  auto asked = honest;
+  asked.shares[0].text[3] = static_cast<char>(asked.shares[0].text[3] ^ 1);
+  EXPECT_THROW(f.answer(0, asked), ProtocolError);
+  asked = honest;
+  std::swap(asked.shares[0].text, asked.shares[1].text);  // sender and receiver are inside
+  EXPECT_THROW(f.answer(0, asked), ProtocolError);
+  asked = honest;
+  asked.shares[0] = f.question<MaskRequest>(1).shares[0];
+  EXPECT_THROW(f.answer(0, asked), ProtocolError);
+  asked = honest;
+  asked.shares.push_back(asked.shares[0]);
+  EXPECT_THROW(f.answer(0, asked), ProtocolError);
+  asked = honest;
+  asked.shares.push_back({0, "to itself"});
+  EXPECT_THROW(f.answer(0, asked), ProtocolError);
+  EXPECT_NO_THROW(f.answer(0, honest));
+}
+
+TEST(LyingServer, NeverGetsBothSharesOfOnePeer) {
+  Federation f(7);
+  f.keys_and_shares();
+  f.round(0);
+  f.step();  // all are there
+  const auto everyone = f.question<UnmaskRequest>(0);
+  const std::vector<std::uint32_t> fewer = {0, 1, 2, 3, 4, 5};
+  // Member 0 gives the share of everyone's own mask; no signature for another set after that.
+  f.clients[0].unmask(everyone);
+  EXPECT_THROW(f.clients[0].sign({1, 0, fewer}), ProtocolError);
+  UnmaskRequest other{1, 0, fewer, {}};
+  for (std::uint32_t i = 1; i < 6; ++i) {
+    const SignReply reply = f.clients[i].sign({1, 0, fewer});
+    other.signatures.push_back({i, reply.signature});
+  }
+  EXPECT_THROW(f.clients[0].unmask(other), ProtocolError);
+  // Member 1 signed the smaller set and unmasks it, but then no more everyone.
+  EXPECT_NO_THROW(f.clients[1].unmask(other));
+  EXPECT_THROW(f.clients[1].unmask(everyone), ProtocolError);
+  // Nor does it sign a third set.
+  EXPECT_THROW(f.clients[2].sign({1, 0, {0, 1, 2, 3, 4}}), ProtocolError);
+}
+
+TEST(LyingServer, CannotShowDifferentMembersToDifferentClients) {
+  Federation f(7);
+  f.keys_and_shares();
+  f.round(0);
+  f.step();
+  const std::vector<std::uint32_t> one = {0, 1, 2, 3, 4, 5};
+  const std::vector<std::uint32_t> two = {0, 1, 2, 3, 4, 6};
+  UnmaskRequest asked{1, 0, one, {}};
+  for (const std::uint32_t i : {0, 1, 2})
+    asked.signatures.push_back({i, f.clients[i].sign({1, 0, one}).signature});
+  for (const std::uint32_t i : {3, 4})
+    asked.signatures.push_back({i, f.clients[i].sign({1, 0, two}).signature});
+  EXPECT_THROW(f.clients[0].unmask(asked), ProtocolError);  // signatures of another set
+  asked.signatures.resize(3);
+  EXPECT_THROW(f.clients[0].unmask(asked), ProtocolError);  // too few
+  asked.signatures.push_back(asked.signatures[0]);
+  EXPECT_THROW(f.clients[0].unmask(asked), ProtocolError);  // one twice
+}
+
+// The hash of the shared values is in what is signed, and in every key of a mask.
+TEST(LyingServer, CannotSendDifferentSharedStates) {
+  Federation f(3);
+  f.keys_and_shares();
+  f.round(0);
+  auto to_last = f.question<MaskRequest>(2);
+  to_last.values = {Tensor::scalar(1e9)};
+  UnmaskRequest asked{1, 0, {0, 1, 2}, {}};
+  Words sum = zeros(layout);
+  for (const std::uint32_t i : {0, 1, 2}) {
+    const auto reply =
+        std::get<MaskedReply>(f.answer(i, i == 2 ? Request(to_last) : f.server->request(i)));
+    asked.signatures.push_back({i, reply.everyone});
+    combine(sum, reply.masked, layout, Direction::add);
+  }
+  for (const std::uint32_t i : {0, 1, 2}) EXPECT_THROW(f.clients[i].unmask(asked), ProtocolError);
+  // The server itself would not take it either.
+  EXPECT_THROW(f.server->absorb(2, f.answer(2, to_last)), UnusableReply);
+}
+
+TEST(LyingServer, CannotUnmaskWithoutTheConsistencyRound) {
+  Federation f(5);
+  f.keys_and_shares();
+  f.round(0);
+  f.step_without({4});
+  ASSERT_EQ(f.server->stage(), Server::Stage::sign);
+  EXPECT_THROW(f.clients[0].unmask({1, 0, {0, 1, 2, 3}, {}}), ProtocolError);
+  UnmaskRequest asked{1, 0, {0, 1, 2, 3}, {}};
+  for (const std::uint32_t i : {1, 2, 3})
+    asked.signatures.push_back({i, f.clients[i].sign({1, 0, asked.present}).signature});
+  EXPECT_THROW(f.clients[0].unmask(asked), ProtocolError);  // it has not signed itself
+  f.clients[0].sign({1, 0, asked.present});
+  EXPECT_NO_THROW(f.clients[0].unmask(asked));
+}
+
+TEST(LyingServer, CannotAskForWhatWasNotMasked) {
+  Federation f(3);
+  f.keys_and_shares();
+  EXPECT_THROW(f.clients[0].unmask({1, 0, {0, 1, 2}, {}}), KeysLost);
+  EXPECT_THROW(f.clients[0].sign({1, 0, {0, 1, 2}}), KeysLost);
+  f.round(0);
+  f.step();
+  EXPECT_THROW(f.clients[0].unmask({1, 1, {0, 1, 2}, {}}), KeysLost);
+  EXPECT_THROW(f.clients[0].sign({1, 0, {1, 2}}), ProtocolError);        // itself missing
+  EXPECT_THROW(f.clients[0].sign({1, 0, {0, 1, 2, 3}}), ProtocolError);  // somebody unknown
+  EXPECT_THROW(f.clients[0].sign({1, 0, {0, 2, 1}}), ProtocolError);
+}
+
+// --- members that lie ---------------------------------------------------------------------------------
+
+TEST(LyingMember, ForgedMessagesAreNotTaken) {
+  Federation f(3);
+  f.begin();
+  KeysReply keys = f.clients[0].keys(f.question<KeysRequest>(0));
+  keys.signature[0] ^= 1;
+  EXPECT_THROW(f.server->absorb(0, keys), UnusableReply);
+  EXPECT_THROW(f.server->absorb(1, f.clients[0].keys(f.question<KeysRequest>(0))), UnusableReply);
+  f.step();
+  ShareReply shares = f.clients[0].share(f.question<ShareRequest>(0));
+  shares.shares.pop_back();
+  EXPECT_THROW(f.server->absorb(0, shares), UnusableReply);
+  f.step();
+  f.round(0);
+  auto masked = std::get<MaskedReply>(f.answer(0, f.server->request(0)));
+  masked.masked[0][0] ^= 1;
+  EXPECT_THROW(f.server->absorb(0, masked), UnusableReply);
+  masked.masked.pop_back();
+  EXPECT_THROW(f.server->absorb(0, masked), UnusableReply);
+  f.step();
+  UnmaskReply shown = f.clients[0].unmask(f.question<UnmaskRequest>(0));
+  shown.shares[0][0] = field::prime;
+  EXPECT_THROW(f.server->absorb(0, shown), UnusableReply);
+  // Shares that are wrong but look right: the sum is not made from them.
+  shown.shares[0][0] = 1;
+  f.server->absorb(0, shown);
+  EXPECT_THROW(f.step(), RunError);
+}
+
+TEST(LyingMember, AnswersToQuestionsThatAreOverAreLate) {
+  Federation f(3);
+  f.begin();
+  const Reply keys = f.answer(0, f.server->request(0));
+  f.server->absorb(0, keys);
+  EXPECT_THROW(f.server->absorb(0, keys), LateReply);  // twice
+  f.step();
+  EXPECT_THROW(f.server->absorb(0, keys), LateReply);  // of another step
+  f.begin(2);
+  EXPECT_THROW(f.server->absorb(0, keys), LateReply);  // of another epoch
+}
+
+// --- a server that is started anew --------------------------------------------------------------------
+
+TEST(SecureAggregation, AServerStartedAnewAsksTheSameAgain) {
+  Federation f(5);
+  f.keys_and_shares();
+  f.round(0);
+  f.step_without({2});
+  f.step();
+  ASSERT_TRUE(f.server->can_save());
+  const auto asked = f.question<UnmaskRequest>(1);
+  f.clients[1].unmask(asked);  // answered, but the answer was lost
+  ByteWriter out;
+  f.server->save(out);
+  const Bytes saved = out.take();
+  ByteReader in(saved);
+  f.server = Server::restore(f.group, run, agreed, in);
+  in.end();
+  f.finish();
+  EXPECT_EQ(f.server->sum(), f.sum_of({0, 1, 3, 4}));
+  // Who was missing has no shares of the others, and they are not there any more: new keys are needed.
+  EXPECT_FALSE(f.server->begin(1, 0, {}, layout));
+  for (std::size_t cut = 0; cut < saved.size(); cut += 97) {
+    ByteReader torn(std::string_view(saved).substr(0, cut));
+    EXPECT_THROW(Server::restore(f.group, run, agreed, torn), RunError);
+  }
+}
+
+// --- anything in any order ----------------------------------------------------------------------------
+
+Bytes bytes_of(const Request& request) {
+  ByteWriter out;
+  write(out, request);
+  return out.take();
+}
+Bytes bytes_of(const Reply& reply) {
+  ByteWriter out;
+  write(out, reply);
+  return out.take();
+}
+
+// Messages dropped, doubled, delayed, reordered, changed: either the sum of those who are in it comes out, or none at all; and
+// nobody ever gives away both secrets of anyone.
+TEST(SecureAggregation, HostileCarriersNeverChangeASum) {
+  std::mt19937_64 random(4);
+  int finished = 0;
+  for (int trial = 0; trial < 100; ++trial) {
+    const std::size_t members = 3 + random() % 5;
+    Federation f(members);
+    f.begin();
+    std::vector<std::pair<std::uint32_t, Bytes>> seen;
+    bool begun = false;
+    try {
+      for (int step = 0; step < 200 && f.server->stage() != Server::Stage::done; ++step) {
+        if (f.server->stage() == Server::Stage::ready && !begun) {
+          ASSERT_TRUE(f.server->begin(0, 0, {Tensor::scalar(1)}, layout));
+          begun = true;
+        }
+        const auto member = static_cast<std::uint32_t>(random() % members);
+        if (!f.server->awaits(member)) continue;
+        if (random() % 40 == 0) {
+          f.server->drop(member);
+          continue;
+        }
+        Bytes question = bytes_of(f.server->request(member));
+        if (random() % 20 == 0) question[random() % question.size()] ^= 1;
+        seen.emplace_back(member, question);
+        if (random() % 5 == 0) std::tie(std::ignore, question) = seen[random() % seen.size()];
+        Bytes answer;
+        try {
+          ByteReader in(question);
+          answer = bytes_of(f.answer(member, read_request(in)));
+        } catch (const RunError&) {
+          continue;
+        }
+        if (random() % 10 == 0) continue;  // lost
+        if (random() % 20 == 0) answer[random() % answer.size()] ^= 4;
+        for (int copies = random() % 8 == 0 ? 2 : 1; copies > 0; --copies) {
+          try {
+            ByteReader in(answer);
+            f.server->absorb(member, read_reply(in));
+          } catch (const UnusableReply&) {
+          }
+        }
+      }
+    } catch (const RunError&) {
+      continue;  // no sum
+    }
+    if (f.server->stage() != Server::Stage::done) continue;
+    ++finished;
+    EXPECT_EQ(f.server->sum(), f.sum_of(f.server->present()));
+    EXPECT_GE(f.server->present().size(), f.group.inputs());
+  }
+  EXPECT_GT(finished, 20);
+}
+
+TEST(SecureAggregation, MessagesComeBackFromTheirBytes) {
+  Federation f(3);
+  f.begin();
+  const auto exchange = [&] {
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      const Bytes question = bytes_of(f.server->request(i));
+      ByteReader in(question);
+      const Request request = read_request(in);
+      in.end();
+      EXPECT_EQ(bytes_of(request), question);
+      const Bytes answer = bytes_of(f.answer(i, request));
+      ByteReader back(answer);
+      EXPECT_EQ(bytes_of(read_reply(back)), answer);
+      back.end();
+    }
+    f.step();
+  };
+  exchange();
+  exchange();
+  f.round(0);
+  exchange();
+  exchange();
+  for (const char step : {'\5', '\xff'}) {
+    const std::string text(40, step);
+    ByteReader request(text);
+    EXPECT_THROW(read_request(request), RunError);
+    ByteReader reply(text);
+    EXPECT_THROW(read_reply(reply), RunError);
+  }
+}
+
+// The size of what is sent tells nothing but the layout.
+TEST(SecureAggregation, MessagesHaveConstantSize) {
+  Federation f(4);
+  f.inputs[0] = zeros(layout);
+  f.keys_and_shares();
+  f.round(0);
+  std::set<std::size_t> sizes;
+  for (std::uint32_t i = 0; i < 4; ++i)
+    sizes.insert(bytes_of(f.answer(i, f.server->request(i))).size());
+  EXPECT_EQ(sizes.size(), 1U);
+}
+
+}  // namespace
+}  // namespace starfold::secure
