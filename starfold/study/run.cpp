@@ -50,6 +50,7 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
   options.threads = run.study.threads;
   options.stop = control.stop;
   options.watch = control.watch;
+  options.sample = run.study.federation.sample;
   options.secure = run.study.secure;
   // A federation is never empty: where there is nothing to read, one without records stands in.
   const bool alone = packs.empty();
@@ -136,6 +137,14 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   const bool over_nodes = run.study.federation.via != Federation::Via::files;
   if (control.resume && !over_nodes)
     throw StudyError("only a run over nodes can be gone on with: this study has none");
+  const std::int64_t sample = run.study.federation.sample.clients;
+  if (sample > 0 && control.reference)
+    throw StudyError("--reference gives the answer of all clients: it cannot go with --sample");
+  if (sample > static_cast<std::int64_t>(run.study.clients.size()) && run.study.simulation.empty())
+    throw StudyError(fmt::format("--sample asks {} clients, but there are {}", sample,
+                                 run.study.clients.size()));
+  if (sample > 0 && run.study.secure)
+    throw StudyError("masks are agreed among all clients: they cannot go with --sample");
   if (over_nodes && control.reference)
     throw StudyError("the records of nodes are not here: --reference needs them in one place");
   if (over_nodes) {
