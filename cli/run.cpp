@@ -181,6 +181,10 @@ void add_run(CommandLine& line) {
                  "how many threads to use (default: all)");
   command.flag("--exact", arguments->exact,
                "the same bits for every split of the records, order, thread count and machine");
+  command.option("--sample", arguments->sample, 1, 1'000'000'000,
+                 "ask every round of so many clients, drawn for it");
+  command.option("--sample-seed", arguments->sample_seed,
+                 "what the draws depend on, a whole number (default: 0)");
   command.flag("--resume", arguments->resume,
                "go on with the unfinished run of a study over nodes");
   command.flag("--json", arguments->json, "print one JSON object");

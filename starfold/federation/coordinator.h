@@ -14,6 +14,12 @@
 namespace starfold {
 
 // What a run over real clients says of itself, beside its program.
+// Of how many clients each round is asked, drawn anew for every round; 0: of all.
+struct Sample {
+  std::int64_t clients = 0;
+  double seed = 0;
+};
+
 struct RunIdentity {
   std::string run;                   // 32 hexadecimal digits
   std::string study;                 // its name, for data owners
@@ -21,6 +27,7 @@ struct RunIdentity {
   std::vector<std::string> sources;  // by client: the name of its table
   // Where states are masked: who takes part, in the order of the clients. The coordinator then never holds a client's state.
   std::optional<secure::Group> group = {};
+  Sample sample = {};
 };
 
 // A client says no.
@@ -117,6 +124,7 @@ class Coordinator {
   void count_answer();
   void all_answered();
   void ask();
+  void draw();
   void require_maskable() const;
   std::vector<Tensor> values_to_send(const Round& round) const;
   std::int64_t take(std::size_t client, SecureReply message);
@@ -140,6 +148,7 @@ class Coordinator {
   std::map<std::string, std::string> size_from_;
   std::vector<bool> answered_;
   std::vector<bool> left_;
+  std::vector<bool> asked_;  // in this round
   std::vector<Departure> departures_;
   std::size_t answers_ = 0;
   std::vector<std::vector<MergeState>> waiting_;  // by client, until all before it are merged

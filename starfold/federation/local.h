@@ -24,6 +24,7 @@ struct RunOptions {
   int threads = 0;  // 0: as many as the machine has
   std::int64_t block_records = 512;
   const Signature* signature = &standard_signature();
+  Sample sample = {};
   std::function<void(const Progress&)> watch;
   const std::atomic<bool>* stop =
       nullptr;  // set from outside to end the run after the current round
@@ -81,6 +82,7 @@ struct RunReport {
   std::vector<Departure> departures;   // clients that the run went on without
   std::optional<secure::Group> group;  // where states were masked: by whom,
   std::int64_t pinned_keys = 0;        // and of how many the study pins the key
+  Sample sample = {};                  // of whom each round was asked
 };
 
 // Runs a program without errors over clients, each of which encodes its own records. RunError when data,

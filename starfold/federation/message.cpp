@@ -39,6 +39,7 @@ void write(ByteWriter& out, const StartMessage& m) {
   out.text(m.bindings);
   out.flag(m.group.has_value());
   if (m.group) secure::write(out, *m.group);
+  out.flag(m.sampled);
 }
 StartMessage read_start(ByteReader& in) {
   StartMessage m;
@@ -59,6 +60,7 @@ StartMessage read_start(ByteReader& in) {
   m.source = in.text();
   m.bindings = in.text();
   if (in.flag()) m.group = secure::read_group(in);
+  m.sampled = in.flag();
   return m;
 }
 
@@ -214,6 +216,7 @@ constexpr RefusalRow refusals[refusal_count] = {
     {"refused by the policy of this client", "policy"},
     {"it has no keys for this step of secure aggregation any more"},
     {"the request breaks the protocol of secure aggregation"},
+    {"its policy does not let out what `each client` computes", "local_blocks"},
 };
 
 }  // namespace

@@ -214,6 +214,7 @@ Message Node::start(const StartMessage& message) {
     require_sizes(program_->plan->program, sizes_);
     rounds_ = rounds_of(*program_->plan);
     order_ = round_order(*program_->plan);
+    sampled_ = message.sampled;
     go_on(0);
     engine_ = std::make_unique<Engine>(cache_.encoders(program_, sizes_), client_, options_);
     return HelloMessage{agreement_, sizes_, run_};
@@ -239,6 +240,7 @@ void Node::check_order(const EncodeMessage& message) const {
       std::equal(message.values.begin(), message.values.end(), last_->values.begin(),
                  last_->values.end(), same_bits))
     return;  // asked again: the answer is the same
+  if (sampled_ && message.sequence > sequence_) return;
   if (message.sequence != sequence_)
     refuse(Refusal::out_of_order,
            fmt::format("request {} was expected, not {}", sequence_, message.sequence));

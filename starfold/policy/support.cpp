@@ -169,7 +169,19 @@ class Support::Impl {
       : plan_(std::move(plan)), sizes_(std::move(sizes)), many_(many), engine_(share(engine)) {}
 
   std::vector<ThinCell> thin(const Round& round, const std::map<NodeId, Tensor>& received,
-                             const std::vector<MergeState>& sent, double least, std::size_t limit) {
+                             const std::vector<MergeState>& sent, double least,
+                             std::size_t limit) {
+    // A number that a client has computed from all of its records rests on them.
+    const auto records = static_cast<double>(engine_.records());
+    std::vector<ThinCell> whole;
+    std::size_t per_client = 0;
+    for (std::size_t i = 0; i < round.merges.size(); ++i) {
+      if (!policy::is_per_client(plan_->program, round.merges[i])) continue;
+      ++per_client;
+      if (records > 0 && records < least && whole.size() < limit)
+        whole.push_back({i, 0, 0, records, false, {}});
+    }
+    if (!whole.empty() || per_client == round.merges.size()) return whole;
     Checks& checks = checks_of(round);
     // Exact states are looked at as the numbers they stand for.
     std::vector<MergeState> states;

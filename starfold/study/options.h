@@ -28,6 +28,8 @@ struct StudyOptions {
   int threads = 0;
   bool exact = false;
   bool client_details = false;
+  int sample = 0;                // 0: every round is asked of all clients
+  std::string sample_seed = {};  // a whole number
 };
 
 // Whether a file of this name is a study.
