@@ -44,6 +44,7 @@ struct StartMessage {
   std::string source = {};    // the name of the client's table, never a path
   std::string bindings = {};  // which columns become which input (data/binding_text.h)
   std::optional<secure::Group> group = {};  // where states are masked: who takes part
+  Bytes privacy = {};                       // the terms of a private run (privacy/terms.h)
 };
 // Client: I arrived at the same plan, and these are the sizes of my data.
 struct HelloMessage {
@@ -87,9 +88,11 @@ struct SecureReply {
   std::string run = {};
 };
 
-// What both sides agree on: the plan's hash, together with the bindings and the group that masks, where there are any.
+// What both sides agree on: the plan's hash, together with the bindings, the group that masks and the terms of privacy, where there
+// are any.
 std::string agreement(const std::string& plan_hash, std::string_view bindings,
-                      const std::optional<secure::Group>& group = {});
+                      const std::optional<secure::Group>& group = {},
+                      std::string_view privacy = {});
 
 // Why a client does not answer. The server learns which of these it is, and nothing else: what it
 // learns of records is what the exposure table lists.
@@ -119,12 +122,13 @@ enum class Refusal : std::uint8_t {
   denied,
   max_refusals,
   privacy,
+  budget,
   secure_aggregation,
   policy,  // everything that depends on records: one sentence, so that it tells nothing about them
   keys_lost,        // a step of secure aggregation whose keys this client has no more
   broken_protocol,  // one that secure aggregation does not allow
 };
-inline constexpr std::size_t refusal_count = 28;
+inline constexpr std::size_t refusal_count = 29;
 
 // A refusal in words; one fixed sentence each.
 std::string_view sentence(Refusal refusal);

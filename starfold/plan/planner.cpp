@@ -3,7 +3,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/opt/passes.h"
-#include "starfold/plan/plan.h"
+#include "starfold/plan/lowered.h"
 
 namespace starfold {
 namespace {
@@ -273,8 +273,10 @@ void collect_rounds(const Block& block, std::vector<const Round*>& rounds) {
 Plan make_plan(const ir::Program& program, const Planning& planning) {
   ir::Program lowered = opt::pipeline(program, planning);
   name_locals(lowered);
-  return Planner(std::move(lowered)).run();
+  return plan_lowered(std::move(lowered));
 }
+
+Plan plan_lowered(ir::Program program) { return Planner(std::move(program)).run(); }
 
 std::vector<const Round*> rounds_of(const Plan& plan) {
   std::vector<const Round*> rounds;
