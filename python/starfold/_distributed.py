@@ -183,6 +183,8 @@ class Whole:
 def run(program, clients: Mapping[str, Any], *, columns, levels, missing: str, exact: bool, threads: Optional[int], values, progress: Any,
         formula: Optional[str]) -> Fit:
     """A run of which some clients are Spark or Dask DataFrames."""
+    if exact:
+        raise UsageError("exact runs are not taken for Spark and Dask DataFrames")
     if formula is not None:
         raise UsageError("a formula is not taken for Spark and Dask DataFrames: bind columns")
     if any(names == ["*"] for names in columns.values()):

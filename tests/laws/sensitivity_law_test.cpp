@@ -232,7 +232,7 @@ const std::multimap<std::string, std::string> kRowExpressions = {
     {"outer", "outer(a, a)"},
     {"outer", "outer(a, [1, -2])"},
     {"where", "where(b > 1, b, -2)"},
-    {"where", "where(a > 0, a, m)"},
+    {"where", "where(a[:, new, :] > 0, a[:, new, :], m)"},
     {"where", "where(b[:, new] > 1, a, [0, 1, 2])"},
     {"clip", "clip(a, -0.5, [0.25, 1, 1.5])"},
     {"clip", "clip(a, 1, 0.5)"},
@@ -309,7 +309,7 @@ TEST(Laws, SensitivityOfEveryRow) {
     const std::vector<std::string> texts = row_expressions(*op);
     EXPECT_FALSE(texts.empty()) << op->name << " is tried on nothing";
     for (const std::string& text : texts) {
-      ASSERT_TRUE(planned_in_sums(row_case(text, 1), true)->plan) << text;
+      EXPECT_TRUE(planned_in_sums(row_case(text, 1), true)->plan) << text;
       for (std::uint64_t seed = 1; seed <= 8; ++seed) {
         const Verdict broken = never_too_small(row_case(text, seed), counts);
         ASSERT_FALSE(broken) << text << ": " << *broken;
