@@ -179,6 +179,10 @@ void add_run(CommandLine& line) {
                  "again in every round");
   command.option("--threads", arguments->threads, 1, 1024,
                  "how many threads to use (default: all)");
+  command.option("--sample", arguments->sample, 1, 1'000'000'000,
+                 "ask every round of so many clients, drawn for it");
+  command.option("--sample-seed", arguments->sample_seed,
+                 "what the draws depend on, a whole number (default: 0)");
   command.flag("--resume", arguments->resume,
                "go on with the unfinished run of a study over nodes");
   command.flag("--json", arguments->json, "print one JSON object");

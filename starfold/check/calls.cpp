@@ -252,7 +252,7 @@ std::optional<ir::NodeId> Checker::derivative_variable(const ast::Expr& call,
   if (binding != nullptr && binding->kind == Binding::Kind::broken) return std::nullopt;
   if (binding != nullptr && binding->kind != Binding::Kind::size) {
     binding->used = true;
-    return binding->node;
+    return resolve(*binding);
   }
   if (is_name && binding == nullptr && !size_of_name(variable, false, TypeUse::annotation)) {
     unknown_name(variable.text, variable.span);

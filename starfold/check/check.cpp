@@ -33,6 +33,7 @@ std::map<std::string, Span, std::less<>> names_of(const ast::Block& items) {
 }  // namespace
 
 ir::Program Checker::run(const ast::File& file) {
+  program_.signature = std::make_shared<const Signature>(*options_.signature);
   // The program's own functions live in a module without a name.
   Module program_module;
   program_module.file = &file;
@@ -59,7 +60,6 @@ ir::Program Checker::run(const ast::File& file) {
   close_scope();
   frames_.pop_back();
   diagnostics_.sort();
-  program_.signature = std::make_shared<const Signature>(*options_.signature);
   std::stable_sort(
       program_.name_types.begin(), program_.name_types.end(),
       [](const ir::NameType& a, const ir::NameType& b) { return a.span.begin < b.span.begin; });

@@ -34,7 +34,9 @@ struct Binding {
   Size size;
   Span span;
   bool used = false;
-  bool is_let = false;  // an unused one is worth a warning
+  bool is_let = false;    // an unused one is worth a warning
+  std::size_t level = 0;  // how many blocks were open: its node is one of that program
+  bool carried = false;   // by the batches around: it may be updated
 };
 
 // A block's names. Inner scopes may hide outer ones.
@@ -81,6 +83,18 @@ struct Frame {
   std::map<std::string, Binding, std::less<>> ended;            // names of loops that are over
 };
 
+// A block whose body is being read: the program around it waits.
+struct OpenBlock {
+  ir::Program outer;
+  ir::Local local;
+  std::vector<ir::NodeId> operands;         // nodes of the outer program
+  std::map<ir::NodeId, ir::NodeId> inside;  // and what they are inside
+  std::set<ir::NodeId> base_numbers;
+};
+
+// The states that a loop body updates and does not declare itself, each once.
+void updated_states(const ast::Block& body, std::vector<std::string>& found, Names& seen);
+
 class Checker {
  public:
   Checker(SourceMap& sources, const CheckOptions& options, Diagnostics& diagnostics)
@@ -122,6 +136,21 @@ class Checker {
   void demand(const ast::Demand& demand, Span span);
   void output(const ast::Output& output);
   void close_scope();
+
+  // blocks.cpp
+  Value each_client(const ast::Expr& expr);
+  void batches(const ast::Repeat& repeat, Span span);
+  bool at_client() const;
+  bool refuse_inside(const char* what, Span span, const char* help);
+  void private_state(const ast::State& state);
+  std::optional<ir::NodeId> repeated(ir::NodeId value, const Type& type, Span span);
+  void keep(const ast::Output& keep);
+  void open_block(ir::Local local);
+  ir::NodeId capture(std::size_t block, ir::NodeId node);
+  ir::NodeId resolve(const Binding& binding);
+  std::optional<ir::NodeId> any_record(const std::string& record_set);
+  Value close_block(std::vector<ir::NodeId> first, Span span);
+  std::string record_set_here() const;
 
   // names.cpp
   Binding* find(std::string_view name);
@@ -236,6 +265,8 @@ class Checker {
   std::map<std::string, Span, std::less<>> outer_names_;  // of the program, for its functions
   std::map<std::string, int, std::less<>> traces_;        // names and how often they are taken
   std::map<std::string, Span, std::less<>> outputs_;
+  std::map<std::string, Span, std::less<>> keeps_;
+  std::vector<OpenBlock> blocks_;  // those around what is being read, from the outside in
   std::uint32_t next_variable_ = 0;
   bool defining_ = false;          // inside the check of a definition, not of a call
   std::size_t definition_at_ = 0;  // the frame of that definition; 0 when there is none

@@ -93,6 +93,8 @@ Value Checker::expression_by_kind(const ast::Expr& expr) {
       const std::optional<std::vector<ir::NodeId>> parts = singles(expr.args, expr.args.size());
       return parts ? *parts : Value{};
     }
+    case ast::ExprKind::each_client:
+      return each_client(expr);
     case ast::ExprKind::invalid:
       return {};
   }
@@ -144,7 +146,7 @@ Value Checker::name(const ast::Expr& expr) {
     switch (binding->kind) {
       case Binding::Kind::value:
       case Binding::Kind::state:
-        return {binding->node};
+        return {resolve(*binding)};
       case Binding::Kind::broken:
         return {};
       case Binding::Kind::size:

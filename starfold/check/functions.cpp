@@ -120,6 +120,12 @@ bool Checker::match_axes(Frame& callee, const ast::Param& param, const Type& pat
           actual.federated() && !pattern.federated() ? "fold the record axis first" : "");
     }
     if (!written.star) continue;
+    // One record per client is a promise that no other record set keeps.
+    if (written.record_set == ir::client_set && dim.record_set != ir::client_set)
+      return fail_argument(
+          param, actual, arg,
+          fmt::format("its record set is {}, but one record per client is expected",
+                      Dim::record(dim.record_set).to_string()));
     const auto [bound, fresh] = callee.record_sets.emplace(written.record_set, dim.record_set);
     if (!fresh && bound->second != dim.record_set) {
       return fail_argument(
@@ -198,6 +204,7 @@ Value Checker::inline_body(Frame callee, const ast::Fn& fn, const std::vector<ir
     for (std::size_t i = 0; i < args.size(); ++i) {
       Binding binding;
       binding.node = bind_variable(args[i], fn.params[i].name);
+      binding.level = blocks_.size();
       binding.span = fn.params[i].name.span;
       scope().names.emplace(fn.params[i].name.text, binding);
     }

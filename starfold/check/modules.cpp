@@ -230,6 +230,7 @@ void Checker::check_definition(Module& module, Function& function) {
   const ast::Fn& fn = *function.fn;
   const std::size_t errors_before = diagnostics_.error_count();
   ir::Program whole = std::exchange(program_, {});
+  program_.signature = whole.signature;
   const bool was_defining = std::exchange(defining_, true);
   const std::size_t was_at = std::exchange(definition_at_, frames_.size());
   std::map<std::string, int, std::less<>> traces = std::exchange(traces_, {});

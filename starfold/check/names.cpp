@@ -33,6 +33,7 @@ bool Checker::check_reserved(const ast::Name& name) {
 
 bool Checker::define(const ast::Name& name, Binding binding) {
   if (name.text == "_") return true;
+  binding.level = blocks_.size();
   check_reserved(name);
   Module& module = *frame().module;
   const bool outermost = frame().scopes.size() == 1;
@@ -193,7 +194,8 @@ std::nullopt_t Checker::unknown_name(const std::string& text, Span span, const c
 std::optional<Label> Checker::size_origin(const Size& size) const {
   const std::vector<std::string> variables = size.variables();
   if (variables.size() != 1) return std::nullopt;
-  for (const ir::SizeVariable& variable : program_.sizes) {
+  const ir::Program& program = blocks_.empty() ? program_ : blocks_.front().outer;
+  for (const ir::SizeVariable& variable : program.sizes) {
     if (variable.name == variables[0]) {
       return Label{variable.span, fmt::format("`{}` is introduced here", variable.name)};
     }

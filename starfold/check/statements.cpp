@@ -4,7 +4,6 @@
 #include "starfold/check/checker.h"
 
 namespace starfold {
-namespace {
 
 // The states that a loop body updates and does not declare itself, each once.
 void updated_states(const ast::Block& body, std::vector<std::string>& found, Names& seen) {
@@ -26,6 +25,8 @@ void updated_states(const ast::Block& body, std::vector<std::string>& found, Nam
     }
   }
 }
+
+namespace {
 
 // Where a state gets the value that it has after a block; `otherwise` when that is in a loop inside it.
 Span last_update(const ast::Block& body, const std::string& name, Span otherwise) {
@@ -138,17 +139,22 @@ void Checker::let(const ast::Let& let) {
 }
 
 void Checker::state(const ast::State& state) {
+  if (state.at_client) return private_state(state);
   const std::optional<ir::NodeId> value = single(*state.value);
   if (value && type(*value).federated()) {
-    report(
-        {Code::FederatedState,
-         "a federated value cannot be kept in a state",
-         {state.value->span,
-          fmt::format("{} is split across clients by its record axis", type(*value).to_string())},
-         {},
-         "only shared values pass from one round to the next",
-         fmt::format("use `let` for a value per record, or fold the record axis first: sum[*]({})",
-                     text(state.value->span))});
+    report({Code::FederatedState,
+            "a federated value cannot be kept in a state",
+            {state.value->span, fmt::format("{} is split across clients by its record axis",
+                                            type(*value).to_string())},
+            {},
+            "only shared values pass from one round to the next",
+            at_client()
+                ? fmt::format("use `let` for a value per record, or fold the record axis first: "
+                              "sum[*]({})",
+                              text(state.value->span))
+                : fmt::format("use `let` for a value per record, `private state` for one that "
+                              "stays at the clients, or fold the record axis first: sum[*]({})",
+                              text(state.value->span))});
     return define_broken(state.name);
   }
   if (!value) {
@@ -183,7 +189,20 @@ void Checker::update(const ast::Update& update) {
                 name)});
     return;
   }
-  if (current_loop() == ir::no_loop) {
+  if (binding->level < blocks_.size()) {
+    report(
+        {Code::OuterState,
+         fmt::format("`{}` is a state from outside `each client`", name),
+         {update.name.span, "updated inside"},
+         {{binding->span, "the state is defined here"}},
+         "each client would give it a value of its own",
+         fmt::format(
+             "begin with `state my_{0} = {0}` inside, make it the result of the block, and update "
+             "`{0}` after it",
+             name)});
+    return;
+  }
+  if (current_loop() == ir::no_loop && !binding->carried) {
     report({Code::UpdateOutsideRepeat,
             fmt::format("`{}` is updated outside repeat", name),
             {update.name.span, "no loop here"},
@@ -195,7 +214,7 @@ void Checker::update(const ast::Update& update) {
   if (!value) return;
   const Type& before = type(binding->node);
   const Type& after = type(*value);
-  if (after.federated()) {
+  if (after.federated() && !before.federated()) {
     report({Code::FederatedState,
             "a federated value cannot be kept in a state",
             {update.value->span,
@@ -211,7 +230,9 @@ void Checker::update(const ast::Update& update) {
             {update.value->span, fmt::format("this is {}", after.to_string())},
             {{binding->span, fmt::format("the state is {}", before.to_string())}},
             "a state keeps its type through all iterations",
-            before.rank() == after.rank()
+            before.federated() && !after.federated()
+                ? "the new value of a private state is a value per record, as the state is"
+            : before.rank() == after.rank()
                 ? "values of changing shape are written as successive `let`s"
                 : "fold or index the new value, or give the state that type from the start"});
   } else {
@@ -229,6 +250,7 @@ std::vector<std::string> Checker::open_loop(const ast::Repeat& repeat, ir::LoopI
   for (const std::string& name : updated) {
     Binding* binding = find(name);
     if (binding == nullptr || binding->kind != Binding::Kind::state) continue;
+    if (binding->level != blocks_.size()) continue;  // its update is reported
     ir::Carried carried{name, type(binding->node), binding->node, ir::no_node, ir::no_node};
     ir::Node param = make_node(ir::Kind::loop_param, carried.type, binding->span);
     param.index = id;
@@ -245,6 +267,7 @@ std::vector<std::string> Checker::open_loop(const ast::Repeat& repeat, ir::LoopI
 }
 
 void Checker::repeat(const ast::Repeat& repeat, Span span) {
+  if (repeat.seed) return batches(repeat, span);
   const std::optional<ir::NodeId> count = shared_scalar(*repeat.count, "the number of iterations");
   if (options_.base && count) check_base_loop(repeat, *count);
   const auto id = static_cast<ir::LoopId>(program_.loops.size());
@@ -293,6 +316,11 @@ void Checker::until(const ast::Repeat& repeat, ir::LoopId loop) {
 }
 
 void Checker::trace(const ast::Trace& trace) {
+  if (refuse_inside("trace", trace.name.span,
+                    "make it a result of the block, fold it, and trace that")) {
+    single(*trace.value);
+    return;
+  }
   const std::optional<ir::NodeId> value = shared_scalar(*trace.value, "a trace");
   std::string name = trace.name.text;
   const auto [taken, fresh] = traces_.emplace(name, 1);
@@ -343,6 +371,7 @@ void Checker::demand(const ast::Demand& demand, Span span) {
 }
 
 void Checker::output(const ast::Output& output) {
+  if (output.kept) return keep(output);
   std::optional<ir::NodeId> value;
   Span span = output.name.span;
   if (output.value) {
@@ -397,7 +426,10 @@ void Checker::close_scope() {
             "",
             fmt::format("remove it, or name it `_{}` to keep it", name)});
   }
-  for (const auto& [name, binding] : scope().names) frame().ended.insert_or_assign(name, binding);
+  for (auto& [name, binding] : scope().names) {
+    if (binding.level > 0) binding.node = ir::no_node;  // of a program that is not this one
+    frame().ended.insert_or_assign(name, binding);
+  }
   frame().scopes.pop_back();
 }
 

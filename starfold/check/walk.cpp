@@ -11,6 +11,7 @@ void walk(const ast::Expr& expr, const Visit& visit) {
     if (subscript.first) walk(*subscript.first, visit);
     if (subscript.last) walk(*subscript.last, visit);
   }
+  if (expr.block) walk(*expr.block, visit);
 }
 
 void walk(const ast::Block& block, const Visit& visit) {
@@ -18,6 +19,10 @@ void walk(const ast::Block& block, const Visit& visit) {
     const auto inside = [&](const auto& node) {
       using Node = std::decay_t<decltype(node)>;
       if constexpr (std::is_same_v<Node, ast::Repeat>) {
+        if (node.seed) {
+          walk(*node.count, visit);
+          walk(*node.seed, visit);
+        }
         walk(node.body, visit);
         if (node.until) walk(*node.until, visit);
       } else if constexpr (std::is_same_v<Node, ast::Input>) {

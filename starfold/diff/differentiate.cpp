@@ -22,11 +22,9 @@ bool is_derivative(const ir::Node& node) {
   return node.kind == Kind::apply && node.op->family == Family::differentiation;
 }
 
-// All nodes that `of` is made from, also through the loops that it is a result of.
-struct Reach {
-  std::set<NodeId> nodes;
-  std::set<LoopId> loops;
-};
+}  // namespace
+
+namespace diff {
 
 Reach reach(const ir::Program& program, NodeId of) {
   Reach found;
@@ -45,9 +43,8 @@ Reach reach(const ir::Program& program, NodeId of) {
   return found;
 }
 
-// The states of finished loops that change with a variable.
-diff::ActiveStates active_states(const ir::Program& program, const Reach& from, NodeId by) {
-  diff::ActiveStates states;
+ActiveStates active_states(const ir::Program& program, const Reach& from, NodeId by) {
+  ActiveStates states;
   std::set<NodeId> active = {by};
   bool changed = !from.loops.empty();
   while (changed) {
@@ -74,6 +71,10 @@ diff::ActiveStates active_states(const ir::Program& program, const Reach& from, 
   return states;
 }
 
+}  // namespace diff
+
+namespace {
+
 class Differentiator {
  public:
   Differentiator(const ir::Program& program, Diagnostics& diagnostics)
@@ -91,8 +92,8 @@ class Differentiator {
   NodeId expand(ir::Program& to, const ir::Node& node, const ir::Node& old) {
     ir::Builder build(to, node.span);
     if (too_large_) return zero(build, node.type());
-    const Reach from = reach(program_, old.args[0]);
-    const diff::ActiveStates states = active_states(program_, from, old.args[1]);
+    const diff::Reach from = diff::reach(program_, old.args[0]);
+    const diff::ActiveStates states = diff::active_states(program_, from, old.args[1]);
     const auto name = to.names.find(node.args[1]);
     diff::Report report{diagnostics_, node.span, name == to.names.end() ? "" : name->second,
                         to.graph.size() + most_nodes, false};
@@ -155,13 +156,22 @@ class Differentiator {
   bool too_large_ = false;
 };
 
-}  // namespace
-
-ir::Program differentiate(const ir::Program& program, Diagnostics& diagnostics) {
+// A program whose blocks have no derivatives left.
+ir::Program differentiate_flat(const ir::Program& program, Diagnostics& diagnostics) {
   bool any = false;
   for (NodeId id = 0; id < program.graph.size(); ++id)
     any = any || is_derivative(program.graph[id]);
   return any ? Differentiator(program, diagnostics).run() : program;
+}
+
+}  // namespace
+
+ir::Program differentiate(const ir::Program& program, Diagnostics& diagnostics) {
+  const auto flat = [&](const ir::Program& body) { return differentiate_flat(body, diagnostics); };
+  bool blocks = false;
+  for (NodeId id = 0; id < program.graph.size(); ++id)
+    blocks = blocks || program.graph[id].block != nullptr;
+  return flat(blocks ? ir::map_blocks(program, flat) : program);
 }
 
 }  // namespace starfold

@@ -120,12 +120,13 @@ std::vector<Product> Sweep::adjoint_of(NodeId id) {
 
 void Sweep::fail(const ir::Node& node, std::string reason, std::string help) {
   report_.failed = true;
-  const bool loop = node.kind == Kind::loop_result;
+  const bool loop = node.kind == Kind::loop_result || node.kind == Kind::local;
   const std::string what = loop ? "a `repeat` loop" : fmt::format("`{}`", node.op->name);
   std::vector<Label> others;
   if (!(node.span == report_.call)) {
-    others.push_back({loop ? build_.program().loops[node.index].span : node.span,
-                      fmt::format("{} is used here", what)});
+    others.push_back(
+        {node.kind == Kind::loop_result ? build_.program().loops[node.index].span : node.span,
+         fmt::format("{} is used here", what)});
   }
   report_.diagnostics.report(
       {Code::NoDerivative,
@@ -141,9 +142,13 @@ void Sweep::fail(const ir::Node& node, std::string reason, std::string help) {
 void Sweep::visit(NodeId id) {
   const ir::Node node = build_.node(id);  // a copy: the graph grows
   const bool is_apply = node.kind == Kind::apply || node.kind == Kind::project;
-  if (node.kind == Kind::loop_result) {
+  const ir::Node& behind = build_.node(node.kind == Kind::project ? node.args[0] : id);
+  const bool passes = behind.block && behind.block->batches;
+  if (behind.block && !passes) return through_block(id);
+  if (node.kind == Kind::loop_result || passes) {
     return fail(
-        node, "the steps of a loop are not kept, so the way back through them is not known",
+        passes ? ir::Node(behind) : node,
+        "the steps of a loop are not kept, so the way back through them is not known",
         "differentiate inside the loop, or hold the loop's result fixed with `stop_gradient(...)`");
   }
   if (!is_apply && node.kind != Kind::variable) return;

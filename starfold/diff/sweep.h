@@ -14,6 +14,15 @@ namespace starfold::diff {
 // States of finished loops that change with the variable; a derivative cannot pass through them.
 using ActiveStates = std::set<std::pair<ir::LoopId, std::uint32_t>>;
 
+// All nodes that a value is made from, also through the loops that it is a result of.
+struct Reach {
+  std::set<NodeId> nodes;
+  std::set<ir::LoopId> loops;
+};
+Reach reach(const ir::Program& program, NodeId of);
+// The states of finished loops that change with a variable.
+ActiveStates active_states(const ir::Program& program, const Reach& from, NodeId by);
+
 // What a sweep reports and where.
 struct Report {
   Diagnostics& diagnostics;
@@ -48,6 +57,8 @@ class Sweep {
   void seed();
   void visit(NodeId id);
   void through_fold(NodeId id);
+  void through_block(NodeId id);
+  void through_block(NodeId id, const ir::Node& local, std::uint32_t result, Product adjoint);
   void contribute(NodeId to, Product product);
   std::vector<Product> adjoint_of(NodeId id);
   void fail(const ir::Node& node, std::string reason, std::string help);

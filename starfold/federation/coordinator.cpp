@@ -8,6 +8,7 @@
 #include "starfold/base/error.h"
 #include "starfold/base/hash.h"
 #include "starfold/privacy/masked_states.h"
+#include "starfold/tensor/random_bits.h"
 
 namespace starfold {
 namespace {
@@ -70,9 +71,18 @@ Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Setting
   agreement_ = agreement(program_->hash, identity_.bindings, identity_.group, terms);
   answered_.resize(clients_.size());
   left_.resize(clients_.size());
-  greeting_ = {program_->hash,  program_->text,  sizes_, program_->planning,
-               identity_.run,   identity_.study, {},     identity_.bindings,
-               identity_.group, std::move(terms)};
+  asked_.assign(clients_.size(), true);
+  greeting_ = {program_->hash,
+               program_->text,
+               sizes_,
+               program_->planning,
+               identity_.run,
+               identity_.study,
+               {},
+               identity_.bindings,
+               identity_.group,
+               identity_.sample.clients > 0,
+               std::move(terms)};
   request_ = encode_message(greeting_);
   if (clients_.empty()) all_answered();  // nobody to wait for
 }
@@ -202,7 +212,7 @@ void Coordinator::merge_waiting() {
   if (phase_ != Phase::running) return;
   const Round& round = *machine_->round();
   for (; merged_clients_ < clients_.size(); ++merged_clients_) {
-    if (left_[merged_clients_]) continue;
+    if (left_[merged_clients_] || !asked_[merged_clients_]) continue;
     std::vector<MergeState>& states = waiting_[merged_clients_];
     if (states.empty()) return;
     if (merged_.empty()) {
@@ -261,9 +271,24 @@ std::optional<privacy::Report> Coordinator::privacy() const {
   return privacy::report_of(*private_, ran_);
 }
 
+// Who is asked in the round at hand. A client that was not drawn is as one that has answered with nothing.
+void Coordinator::draw() {
+  asked_.assign(clients_.size(), true);
+  const auto wanted = static_cast<std::size_t>(identity_.sample.clients);
+  if (wanted == 0) return;
+  std::vector<std::uint32_t> order = shuffled(
+      clients_.size(), seed_of(identity_.sample.seed, "the sample"), Stream::clients, sequence_);
+  std::erase_if(order, [&](std::uint32_t client) { return left_[client]; });
+  for (std::size_t i = wanted; i < order.size(); ++i) asked_[order[i]] = false;
+}
+
 void Coordinator::ask() {
-  answered_.assign(clients_.size(), false);
-  answers_ = departures_.size();
+  draw();
+  answers_ = 0;
+  for (std::size_t client = 0; client < clients_.size(); ++client) {
+    answered_[client] = !asked_[client];
+    answers_ += answered_[client] || left_[client] ? 1 : 0;
+  }
   waiting_.assign(clients_.size(), {});
   merged_.clear();
   merged_clients_ = 0;
@@ -412,6 +437,10 @@ std::string Coordinator::settings_hash() const {
     out.tensor(value);
   }
   for (const std::string& source : identity_.sources) out.text(source);
+  if (identity_.sample.clients > 0) {
+    out.number(identity_.sample.clients);
+    out.number(identity_.sample.seed);
+  }
   return sha256_hex(out.take());
 }
 

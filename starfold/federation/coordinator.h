@@ -16,6 +16,12 @@
 namespace starfold {
 
 // What a run over real clients says of itself, beside its program.
+// Of how many clients each round is asked, drawn anew for every round; 0: of all.
+struct Sample {
+  std::int64_t clients = 0;
+  double seed = 0;
+};
+
 struct RunIdentity {
   std::string run;                   // 32 hexadecimal digits
   std::string study;                 // its name, for data owners
@@ -25,6 +31,7 @@ struct RunIdentity {
   std::optional<privacy::Terms> terms = {};
   // Where states are masked: who takes part, in the order of the clients. The coordinator then never holds a client's state.
   std::optional<secure::Group> group = {};
+  Sample sample = {};
 };
 
 // A client says no.
@@ -127,6 +134,7 @@ class Coordinator {
   void begin_private();
   secure::Numbers masked_numbers() const;
   void ask();
+  void draw();
   void require_maskable() const;
   std::vector<Tensor> values_to_send(const Round& round) const;
   std::int64_t take(std::size_t client, SecureReply message);
@@ -150,6 +158,7 @@ class Coordinator {
   std::map<std::string, std::string> size_from_;
   std::vector<bool> answered_;
   std::vector<bool> left_;
+  std::vector<bool> asked_;  // in this round
   std::vector<Departure> departures_;
   std::size_t answers_ = 0;
   std::shared_ptr<const privacy::PrivatePlan> private_;  // once sizes are known

@@ -114,7 +114,17 @@ class LocalRun {
       }
     }
     report_.results = coordinator_.results();
+    for (const ir::Output& keep : program_->plan->program.keeps) {
+      for (const Node& node : nodes_) {
+        // A client that was not asked has nothing.
+        const auto& kept = node.engine().kept();
+        const auto own = kept.find(keep.name);
+        report_.results.kept[keep.name].push_back(own == kept.end() ? Tensor(Shape{0})
+                                                                    : own->second);
+      }
+    }
     report_.rounds = coordinator_.rounds_run();
+    report_.sample = options_.sample;
     report_.sizes = coordinator_.sizes();
     report_.group = coordinator_.group();
     report_.clients = client_reports(packs_, traffic_);
@@ -134,6 +144,7 @@ class LocalRun {
   RunIdentity identity() {
     RunIdentity identity;
     if (options_.secure) identity = secure_identity();
+    identity.sample = options_.sample;
     if (!options_.privacy) return identity;
     identity.terms.emplace();
     identity.terms->promise = *options_.privacy;
@@ -176,13 +187,18 @@ class LocalRun {
     std::vector<Bytes> answers(nodes_.size());
     // While nodes start they share the compilation of the program, one after the other.
     const auto threads = static_cast<std::size_t>(greeting ? 1 : threads_);
-    in_parallel(nodes_.size(), threads, [&](std::size_t i) {
+    std::vector<std::size_t> asked;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (coordinator_.awaits(i)) asked.push_back(i);
+    }
+    in_parallel(asked.size(), threads, [&](std::size_t at) {
+      const std::size_t i = asked[at];
       answers[i] = nodes_[i].handle(request_to(i));
       if (greeting) nodes_[i].release_arrays();
     });
     const double worked = since(round_start);
     report_.times.clients += worked;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    for (const std::size_t i : asked) {
       // The user of a local run owns all data: she is told what no message says.
       if (nodes_[i].trouble()) fail(i, request_to(i));
       traffic_[i].received += request_to(i).size();

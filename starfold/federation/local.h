@@ -24,6 +24,7 @@ struct RunOptions {
   int threads = 0;  // 0: as many as the machine has
   std::int64_t block_records = 512;
   const Signature* signature = &standard_signature();
+  Sample sample = {};
   std::function<void(const Progress&)> watch;
   const std::atomic<bool>* stop =
       nullptr;  // set from outside to end the run after the current round
@@ -77,12 +78,13 @@ struct RunReport {
   std::string formula;                            // what made the columns; empty: they were named
   std::map<std::string, std::string> references;  // by column with levels: the one without a column
   std::string finished;                           // when, in UTC
-  bool client_details = true;         // whether a page may say how many records each client has
-  std::string run;                    // the identity of a run over nodes; empty in one process
-  std::vector<Departure> departures;  // clients that the run went on without
-  std::optional<privacy::Report> privacy;  // of a private run
-  std::optional<secure::Group> group;      // where states were masked: by whom,
-  std::int64_t pinned_keys = 0;            // and of how many the study pins the key
+  bool client_details = true;          // whether a page may say how many records each client has
+  std::string run;                     // the identity of a run over nodes; empty in one process
+  std::vector<Departure> departures;   // clients that the run went on without
+  std::optional<secure::Group> group;  // where states were masked: by whom,
+  std::int64_t pinned_keys = 0;        // and of how many the study pins the key
+  Sample sample = {};                  // of whom each round was asked
+  std::optional<privacy::Report> privacy = {};  // of a private run
 };
 
 // Runs a program without errors over clients, each of which encodes its own records. RunError when data,

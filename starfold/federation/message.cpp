@@ -38,6 +38,7 @@ void write(ByteWriter& out, const StartMessage& m) {
   out.text(m.bindings);
   out.flag(m.group.has_value());
   if (m.group) secure::write(out, *m.group);
+  out.flag(m.sampled);
   out.text(m.privacy);
 }
 StartMessage read_start(ByteReader& in) {
@@ -58,6 +59,7 @@ StartMessage read_start(ByteReader& in) {
   m.source = in.text();
   m.bindings = in.text();
   if (in.flag()) m.group = secure::read_group(in);
+  m.sampled = in.flag();
   m.privacy = in.text();
   return m;
 }
@@ -215,6 +217,7 @@ constexpr RefusalRow refusals[refusal_count] = {
     {"refused by the policy of this client", "policy"},
     {"it has no keys for this step of secure aggregation any more"},
     {"the request breaks the protocol of secure aggregation"},
+    {"its policy does not let out what `each client` computes", "local_blocks"},
 };
 
 }  // namespace

@@ -44,7 +44,9 @@ struct StartMessage {
   std::string source = {};    // the name of the client's table, never a path
   std::string bindings = {};  // which columns become which input (data/binding_text.h)
   std::optional<secure::Group> group = {};  // where states are masked: who takes part
-  Bytes privacy = {};                       // the terms of a private run (privacy/terms.h)
+  bool sampled =
+      false;  // rounds are asked of some clients only, so that numbers of requests may skip
+  Bytes privacy = {};  // the terms of a private run (privacy/terms.h)
 };
 // Client: I arrived at the same plan, and these are the sizes of my data.
 struct HelloMessage {
@@ -127,8 +129,9 @@ enum class Refusal : std::uint8_t {
   policy,  // everything that depends on records: one sentence, so that it tells nothing about them
   keys_lost,        // a step of secure aggregation whose keys this client has no more
   broken_protocol,  // one that secure aggregation does not allow
+  local_blocks,     // what single clients computed is folded out
 };
-inline constexpr std::size_t refusal_count = 29;
+inline constexpr std::size_t refusal_count = 30;
 
 // A refusal in words; one fixed sentence each.
 std::string_view sentence(Refusal refusal);

@@ -239,6 +239,7 @@ Message Node::start(const StartMessage& message) {
     rounds_ = rounds_of(*program_->plan);
     order_ = round_order(*program_->plan);
     if (!terms_.empty()) privacy::decode_terms(terms_);  // or it throws
+    sampled_ = message.sampled;
     go_on(0);
     engine_ = std::make_unique<Engine>(cache_.encoders(program_, sizes_), client_, options_);
     return HelloMessage{agreement_, sizes_, run_};
@@ -261,6 +262,7 @@ void Node::check_order(const EncodeMessage& message) const {
   if (message.round >= rounds_.size())
     refuse(Refusal::no_such_round, fmt::format("the plan has no round {}", message.round));
   if (is_repeated(message)) return;  // asked again: the answer is the same
+  if (sampled_ && message.sequence > sequence_) return;
   if (message.sequence != sequence_)
     refuse(Refusal::out_of_order,
            fmt::format("request {} was expected, not {}", sequence_, message.sequence));

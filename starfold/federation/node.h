@@ -84,6 +84,8 @@ class Node {
   const SizeValues& sizes() const { return sizes_; }
   // What encodes its records; of a program that was started.
   const Engine& engine() const { return *engine_; }
+  // The private states that a node with the same records has written.
+  void restore_private(ByteReader& saved) { engine_->restore_private(saved); }
   // A round of the program by its number, and the values it received by node.
   const Round& round(std::uint32_t number) const { return *rounds_.at(number); }
 
@@ -124,6 +126,7 @@ class Node {
   std::optional<EncodeMessage> last_;  // that was answered: it may be asked again
   std::optional<std::uint32_t> last_round_;
   bool any_round_ = false;  // may come next
+  bool sampled_ = false;    // other rounds may have been asked of others
   std::unique_ptr<Engine> engine_;
   NoiseOptions noise_;
   Bytes terms_;                                          // of a private run,

@@ -41,6 +41,19 @@ NodeId Builder::constant(Tensor value) {
   return program_.graph.add(std::move(node));
 }
 
+NodeId Builder::one_per_client() {
+  Local local;
+  local.body.signature = program_.signature;
+  const NodeId one = Builder(local.body, span_).number(1);
+  local.body.outputs.push_back({"1", one, span_});
+  Node node;
+  node.kind = Kind::local;
+  node.block = make_local(std::move(local));
+  node.types = local_types(*node.block);
+  node.span = span_;
+  return program_.graph.add(std::move(node));
+}
+
 NodeId Builder::size(const Size& size) {
   if (size.is_constant()) return number(static_cast<double>(size.constant()));
   Node node;

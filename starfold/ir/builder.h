@@ -24,6 +24,8 @@ class Builder {
 
   NodeId number(double value);
   NodeId constant(Tensor value);
+  // 1 at every client: [*client].
+  NodeId one_per_client();
   // The number a size stands for.
   NodeId size(const Size& size);
   // The operation of this name; axes count from 0. Throws Bug when it is not well-typed.

@@ -28,6 +28,7 @@ std::size_t hash_of(const Node& node) {
     mix(hash, slice.last.hash());
   }
   if (node.kind == Kind::size) mix(hash, node.size.hash());
+  if (node.block) mix(hash, std::hash<std::string>{}(node.block->text));
   if (node.kind == Kind::constant) {
     for (const double value : node.value.data) mix(hash, std::bit_cast<std::uint64_t>(value));
   }
@@ -47,6 +48,7 @@ bool same_value(const Tensor& a, const Tensor& b) {
 // lie inside the axes whatever the sizes turn out to be. A loop may refuse its count.
 bool may_refuse(const std::vector<Node>& nodes, const Node& node) {
   if (node.kind == Kind::loop_result) return true;
+  if (node.kind == Kind::local) return node.block->refuses;
   if (node.kind != Kind::apply || node.op->refuses) return node.kind == Kind::apply;
   std::size_t axis = 0;
   for (const Slice& slice : node.attrs.slices) {
@@ -66,7 +68,8 @@ bool may_refuse(const std::vector<Node>& nodes, const Node& node) {
 bool same(const Node& a, const Node& b) {
   return a.kind == b.kind && a.op == b.op && a.index == b.index && a.slot == b.slot &&
          a.args == b.args && a.attrs == b.attrs && a.size == b.size && a.types == b.types &&
-         same_value(a.value, b.value);
+         same_value(a.value, b.value) &&
+         (a.block == b.block || (a.block && b.block && a.block->text == b.block->text));
 }
 
 NodeId Graph::add(Node node) {
@@ -94,6 +97,8 @@ bool is_ones(const Graph& graph, NodeId id) {
 }
 
 bool is_fold(const Graph& graph, const Node& node) {
+  // A pass over batches reads records even where it takes none.
+  if (node.kind == Kind::local) return node.block->batches;
   return node.kind == Kind::apply && !node.federated() &&
          std::any_of(node.args.begin(), node.args.end(),
                      [&](NodeId arg) { return graph[arg].federated(); });

@@ -2,7 +2,8 @@
 //
 // Functions are inlined and updates are in single-assignment form: inside a loop a state is a
 // `loop_param`, after it a `loop_result`. What a node depends on is therefore visible in the graph,
-// and the operands of a node always have smaller ids than the node itself.
+// and the operands of a node always have smaller ids than the node itself. What runs at one client alone is a program
+// of its own, which its node owns (Local).
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,13 @@ enum class Kind {
   variable,     // args[0], kept apart as variable number `index` for differentiation
   loop_param,   // the state `slot` of loop `index` at the start of an iteration
   loop_result,  // the state `slot` of loop `index` after its last iteration
+  local,        // `block` at each client on its own; `args` are what it sees from outside
 };
+
+// The record set with one record per client.
+inline const std::string client_set = "client";
+
+struct Local;
 
 struct Node {
   Kind kind = Kind::constant;
@@ -48,6 +55,7 @@ struct Node {
   Size size;
   std::uint32_t index = 0;
   std::uint32_t slot = 0;
+  std::shared_ptr<const Local> block;
   Span span;  // where it was first written; not part of its identity
 
   const Type& type() const { return types.front(); }
@@ -77,7 +85,8 @@ class Graph {
   std::unordered_multimap<std::size_t, NodeId> by_hash_;
 };
 
-// A state carried from one iteration of a loop to the next.
+// A state carried from one iteration of a loop to the next. A federated one is private: it lives at the clients. Its
+// first value may be shared and is then repeated for every record.
 struct Carried {
   std::string name;
   Type type;
@@ -148,12 +157,47 @@ struct Program {
   std::vector<Input> inputs;
   std::vector<SizeVariable> sizes;
   std::vector<Loop> loops;
-  std::vector<Output> outputs;
+  std::vector<Output> outputs;  // shared; those of a block may be federated
+  std::vector<Output> keeps;    // federated: results that stay at the clients
   std::vector<Trace> traces;
   std::vector<NameType> name_types;
   std::map<NodeId, std::string> names;      // what the user calls a node
   std::map<NodeId, LocalName> local_names;  // what functions call it
 };
+
+// A program inside a node, over a federation that consists of one client. Its inputs are the operands of the node, and
+// its outputs the results.
+struct Local {
+  // Inside, a value per client ([*client, s]) is the client's own row, [s].
+  Program body;
+  // `repeat batches(k, seed)`, inside another block: the body runs once per batch of the records of `record_set`. The
+  // first operands are k, the seed, and the first values of the states; the first inputs and outputs of the body are
+  // the states. A further output ends the loop when it is not zero.
+  bool batches = false;
+  std::size_t states = 0;
+  std::string record_set;
+
+  std::string text;      // everything that a result depends on: equal blocks are one
+  bool refuses = false;  // computing it may end the run
+
+  // How many operands come before those that are inputs of the body.
+  std::size_t first_input() const { return batches ? 2 : 0; }
+};
+// A block with what follows from its parts.
+std::shared_ptr<const Local> make_local(Local local);
+// A type as seen inside a block, and a result as seen outside: [*client, s] and [s].
+Type seen_inside(const Local& local, const Type& type);
+Type seen_outside(const Local& local, const Type& type);
+std::vector<Type> local_types(const Local& local);
+// The program with every block's body replaced, innermost first.
+Program map_blocks(const Program& program, const std::function<Program(const Program&)>& map);
+
+// The node of a block with the maps among its operands, and the maps that those are made of, moved into its body where
+// `moves` says so: a block computes them itself, and nothing is laid down for it.
+Node inline_maps(const Program& outer, const Node& local, const std::function<bool(NodeId)>& moves);
+
+// Whether a value depends on how records are split over clients, by node: it comes from a block or a private state.
+std::vector<bool> find_split(const Program& program);
 
 // Whether a node is a fold: it takes records in and gives a shared value out.
 bool is_fold(const Graph& graph, const Node& node);
@@ -174,11 +218,11 @@ Homes find_homes(const Program& program);
 using Rewrite = std::function<NodeId(Program& to, Node node)>;
 Program rebuild(const Program& program, const Rewrite& rewrite);
 
-// The program with everything removed that no output or trace needs.
+// The program with everything removed that no output, trace or kept result needs.
 Program prune(const Program& program);
 
-// Throws Bug when an invariant of the IR is broken; `pass` names the culprit.
-void verify(const Program& program, const char* pass);
+// Throws Bug when an invariant of the IR is broken; `pass` names the culprit. `inside`: the body of a block.
+void verify(const Program& program, const char* pass, bool inside = false);
 
 // One line per size, input, node and loop: everything that a result depends on, so that programs which
 // print equally compute equally. With `names`, also what the user calls each node.

@@ -71,6 +71,8 @@ class Printer {
       case Kind::loop_param:
       case Kind::loop_result:
         return program_.loops[node.index].carried[node.slot].name;
+      case Kind::local:
+        return node.block->batches ? "batches { ... }" : "each client { ... }";
       case Kind::apply:
         return depth <= 0 ? std::string("...") : apply(node, depth);
     }
@@ -208,6 +210,8 @@ std::string what_it_is(const Program& program, const Node& node) {
       return fmt::format("param {}.{}", node.index, node.slot);
     case Kind::loop_result:
       return fmt::format("result {}.{}", node.index, node.slot);
+    case Kind::local:
+      return node.block->batches ? "batches of *" + node.block->record_set : "each client";
   }
   return "";
 }
@@ -223,6 +227,17 @@ std::string print_node(const Program& program, NodeId id) {
   }
   for (const NodeId arg : node.args) text += fmt::format(" %{}", arg);
   for (const Type& type : node.types) text += " : " + type.to_string();
+  return text;
+}
+
+// The body of a block under its node.
+std::string indented(const std::string& lines) {
+  std::string text;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = lines.find('\n', at) + 1;
+    text += "  | " + lines.substr(at, end - at);
+    at = end;
+  }
   return text;
 }
 
@@ -254,6 +269,7 @@ std::string print(const Program& program, bool names) {
     const auto name = program.names.find(id);
     if (names && name != program.names.end()) text += "  # " + name->second;
     text += "\n";
+    if (program.graph[id].block) text += indented(print(program.graph[id].block->body, names));
   }
   for (LoopId id = 0; id < program.loops.size(); ++id) text += print_loop(program, id) + "\n";
   for (const Trace& trace : program.traces) {
@@ -266,6 +282,8 @@ std::string print(const Program& program, bool names) {
   }
   for (const Output& output : program.outputs)
     text += fmt::format("output {} %{}\n", output.name, output.node);
+  for (const Output& keep : program.keeps)
+    text += fmt::format("keep {} %{}\n", keep.name, keep.node);
   return text;
 }
 

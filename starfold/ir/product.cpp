@@ -303,6 +303,7 @@ Factor Algebra::join(std::vector<Factor> factors, double number, const Labels& o
 }
 
 NodeId Algebra::record_ones(const std::string& record_set) const {
+  if (record_set == client_set) return build_.one_per_client();
   for (const Input& input : build_.program().inputs) {
     if (!input.type.federated() || input.type.record_set() != record_set) continue;
     std::vector<Slice> slices;

@@ -1,4 +1,4 @@
-// Nothing that no output or trace needs is computed or exposed.
+// Nothing that no output, trace or kept result needs is computed or exposed.
 #include "starfold/ir/ir.h"
 
 namespace starfold::ir {
@@ -16,6 +16,7 @@ class Marker {
     for (const Input& input : program.inputs) need(input.fallback);
     for (const Input& input : program.inputs) need(input.node);
     for (const Output& output : program.outputs) need(output.node);
+    for (const Output& keep : program.keeps) need(keep.node);
     for (const Trace& trace : program.traces) {
       need(trace.node);
       for (LoopId loop = trace.loop; loop != no_loop; loop = program.loops[loop].parent)
@@ -133,6 +134,10 @@ Program prune(const Program& program) {
   for (Output output : program.outputs) {
     output.node = at(output.node);
     to.outputs.push_back(std::move(output));
+  }
+  for (Output keep : program.keeps) {
+    keep.node = at(keep.node);
+    to.keeps.push_back(std::move(keep));
   }
   for (Trace trace : program.traces) {
     trace.node = at(trace.node);

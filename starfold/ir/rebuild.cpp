@@ -9,6 +9,7 @@ Program rebuild(const Program& program, const Rewrite& rewrite) {
   to.sizes = program.sizes;
   to.loops = program.loops;
   to.outputs = program.outputs;
+  to.keeps = program.keeps;
   to.traces = program.traces;
   to.name_types = program.name_types;
   std::vector<NodeId> place(program.graph.size(), no_node);
@@ -38,6 +39,7 @@ Program rebuild(const Program& program, const Rewrite& rewrite) {
     }
   }
   for (Output& output : to.outputs) move(output.node);
+  for (Output& keep : to.keeps) move(keep.node);
   for (Trace& trace : to.traces) move(trace.node);
   return to;
 }

@@ -11,14 +11,17 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Program& program, const char* pass) : program_(program), pass_(pass) {}
+  Verifier(const Program& program, const char* pass, bool inside)
+      : program_(program), pass_(pass), inside_(inside) {}
 
   void run() const {
     for (NodeId id = 0; id < program_.graph.size(); ++id) node(id);
     for (const Input& input : program_.inputs) this->input(input);
     for (LoopId id = 0; id < program_.loops.size(); ++id) loop(id);
     for (const Output& output : program_.outputs)
-      require(shared(output.node), "an output is not shared");
+      require(inside_ ? valid(output.node) : shared(output.node), "an output is not shared");
+    for (const Output& keep : program_.keeps)
+      require(!inside_ && federated(keep.node), "what is kept is not federated");
     for (const Trace& trace : program_.traces) {
       if (trace.kind == Trace::Kind::record) {
         require(scalar(trace.node), "a trace is not a shared scalar");
@@ -36,6 +39,7 @@ class Verifier {
   }
   bool valid(NodeId id) const { return id < program_.graph.size(); }
   bool shared(NodeId id) const { return valid(id) && !program_.graph[id].federated(); }
+  bool federated(NodeId id) const { return valid(id) && program_.graph[id].federated(); }
   bool scalar(NodeId id) const { return valid(id) && program_.graph[id].type().is_scalar(); }
 
   void node(NodeId id) const {
@@ -50,6 +54,8 @@ class Verifier {
     if (node.kind == Kind::apply) {
       exposure(node);
       application(node);
+    } else if (node.kind == Kind::local) {
+      local(node);
     } else {
       require(node.types.size() == 1 && node.type() == expected_type(node),
               "a node does not have the type of what it stands for");
@@ -83,12 +89,39 @@ class Verifier {
         require(node.index < program_.loops.size() &&
                     node.slot < program_.loops[node.index].carried.size(),
                 "no such state");
-        require(!node.federated(), "a state is federated");
+        require(!inside_ || !node.federated(), "a state inside a block is federated");
         return program_.loops[node.index].carried[node.slot].type;
       case Kind::apply:
+      case Kind::local:
         break;
     }
     throw Bug("an application has its type from its rule");
+  }
+
+  // A block sees its operands as its kind has it, and is a program itself.
+  void local(const Node& node) const {
+    require(node.block != nullptr, "a block without its body");
+    const Local& block = *node.block;
+    require(inside_ == block.batches, "a block stands where it cannot");
+    require(node.args.size() == block.first_input() + block.body.inputs.size(),
+            "a block does not have its operands");
+    for (std::size_t i = 0; i < block.body.inputs.size(); ++i) {
+      const Type& operand = program_.graph[node.args[block.first_input() + i]].type();
+      require(block.body.inputs[i].type == seen_inside(block, operand),
+              "a block sees an operand as something else");
+    }
+    if (block.batches) {
+      require(scalar(node.args[0]) && scalar(node.args[1]), "batches without their numbers");
+      const std::size_t results = block.body.outputs.size();
+      require(results == block.states || results == block.states + 1, "batches lose a state");
+      for (std::size_t i = 0; i < block.states; ++i)
+        require(block.body.graph[block.body.outputs[i].node].type() == block.body.inputs[i].type,
+                "a state changes its type");
+    }
+    require(node.types == local_types(block), "a block does not have the types of its results");
+    require(node.types.empty() || block.batches == !node.federated(),
+            "a block gives out something shared");
+    verify(block.body, pass_, true);
   }
 
   // The typing rule of the operation, once more: the judgment stored in the node must follow from those
@@ -142,23 +175,32 @@ class Verifier {
     require(loop.until == no_node || scalar(loop.until), "an until is not a shared scalar");
     for (std::uint32_t slot = 0; slot < loop.carried.size(); ++slot) {
       const Carried& carried = loop.carried[slot];
-      require(shared(carried.init) && shared(carried.next) && shared(carried.param),
+      const bool at_clients = carried.type.federated();
+      require(at_clients
+                  ? federated(carried.next) && federated(carried.param) && valid(carried.init)
+                  : shared(carried.init) && shared(carried.next) && shared(carried.param),
               "a state is not shared");
       const Node& param = program_.graph[carried.param];
       require(param.kind == Kind::loop_param && param.index == id && param.slot == slot,
               "a state is not its parameter");
+      const Type& init = program_.graph[carried.init].type();
+      const bool repeated = at_clients && !init.federated();
       require(program_.graph[carried.next].type() == carried.type &&
-                  program_.graph[carried.init].type() == carried.type,
+                  init == (repeated ? without_axis(carried.type, *carried.type.record_axis())
+                                    : carried.type),
               "a state changes its type");
     }
   }
 
   const Program& program_;
   const char* pass_;
+  bool inside_;
 };
 
 }  // namespace
 
-void verify(const Program& program, const char* pass) { Verifier(program, pass).run(); }
+void verify(const Program& program, const char* pass, bool inside) {
+  Verifier(program, pass, inside).run();
+}
 
 }  // namespace starfold::ir

@@ -29,7 +29,8 @@ constexpr std::size_t longest_name = 64;
 constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
 
 // What a node keeps in its folder; nothing else may lie there under these names.
-constexpr const char* kept_names[] = {"ledger.head", "replies", "approvals", "pending", "identity"};
+constexpr const char* kept_names[] = {"ledger.head", "replies", "approvals", "pending",
+                                      "identity",    "private", "kept"};
 
 bool is_identifier(const std::string& name) {
   const auto in_name = [](char c) {
@@ -442,7 +443,7 @@ NodeConfig parse_node_config(std::string_view text, const std::string& file, boo
 
 void prepare_folder(const NodeConfig& config) {
   make_private_folder(config.folder);
-  for (const char* name : {"replies", "approvals", "pending"})
+  for (const char* name : {"replies", "approvals", "pending", "private", "kept"})
     make_private_folder(config.folder + "/" + name);
 }
 

@@ -9,7 +9,9 @@
 #include "starfold/base/parallel.h"
 #include "starfold/base/utf8.h"
 #include "starfold/data/memory.h"
+#include "starfold/data/npy.h"
 #include "starfold/node/description.h"
+#include "starfold/node/disk.h"
 #include "starfold/node/fingerprint.h"
 #include "starfold/node/identity.h"
 #include "starfold/plan/explain.h"
@@ -36,6 +38,13 @@ void require(const Forbidden& forbidden) {
 constexpr std::size_t most_sessions = 8;
 constexpr std::size_t longest_program = 1 << 20;
 constexpr std::size_t most_told = 3;  // numbers of a message that the owner is told of at once
+
+bool has_private_states(const ir::Program& program) {
+  const auto at_clients = [](const ir::Carried& carried) { return carried.type.federated(); };
+  return std::any_of(program.loops.begin(), program.loops.end(), [&](const ir::Loop& loop) {
+    return std::any_of(loop.carried.begin(), loop.carried.end(), at_clients);
+  });
+}
 
 std::string shapes_text(const std::vector<MergeState>& states) {
   std::string text;
@@ -139,6 +148,7 @@ Desk::Desk(NodeConfig config, DeskOptions options)
   identity_ = load_identity(config_);
   ledger_.emplace(Ledger::open({config_.ledger, config_.ledger_head(), config_.name}));
   replies_.emplace(config_.folder + "/replies");
+  private_.emplace(config_.folder + "/private");
   approvals_.emplace(config_.folder);
 }
 
@@ -283,6 +293,7 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   session->support = std::make_unique<Support>(session->program->plan, session->node->sizes(),
                                                session->node->engine());
   session->node->release_arrays();
+  if (last) restore_own(message.run, last->sequence, *session);
   if (last) go_on(*session, *last);
   session->hello = encode_message(hello);
   return session;
@@ -380,6 +391,7 @@ Bytes Desk::encode(Request& request, EncodeMessage message) {
   line.numbers_left = config_.policy.max_numbers - had.numbers - numbers;
   line.rounds_left = config_.policy.max_rounds - had.rounds - 1;
   add_spending(line, spending);
+  keep_own(request, *session, session->node->round(state.round));
   if (replies_) replies_->keep(request.run, *request.sequence, bytes);
   record(line);
   session->epsilon += line.epsilon;
@@ -405,6 +417,51 @@ void Desk::charge(const Session& session, std::uint32_t round, LedgerEntry& line
   if (!config_.policy.budget) return;
   line.epsilon_left = std::max(0.0, config_.policy.budget->epsilon - had.epsilon - line.epsilon);
   line.delta_left = std::max(0.0, config_.policy.budget->delta - had.delta - line.delta);
+}
+
+// What a round has made for this client alone goes to its own folder before the reply that belongs to it: private states,
+// from which the run goes on, and results that it keeps.
+void Desk::keep_own(const Request& request, const Session& session, const Round& round) {
+  const Engine& engine = session.node->engine();
+  if (private_ && has_private_states(session.program->plan->program)) {
+    ByteWriter states;
+    engine.save_private(states);
+    const Bytes bytes = states.take();
+    ByteWriter file;
+    file.number(*request.sequence);
+    file.text(sha256_hex(bytes));
+    file.text(bytes);
+    private_->keep(request.run, *request.sequence, file.take());
+  }
+  if (!ledger_) return;
+  const bool keeps = std::any_of(round.stores.begin(), round.stores.end(), [](const Store& store) {
+    return store.what == Store::What::keep;
+  });
+  if (!keeps) return;
+  const std::string folder = config_.folder + "/kept/" + request.run;
+  make_private_folder(folder);
+  for (const auto& [name, value] : engine.kept())
+    write_lasting(folder + "/" + name + ".npy", format_npy(value));
+}
+
+// The private states as they were when a request was answered.
+void Desk::restore_own(const std::string& run, std::int64_t sequence, Session& session) const {
+  if (!has_private_states(session.program->plan->program)) return;
+  try {
+    const std::optional<std::string> file = private_->read(run, sequence);
+    if (!file) ByteReader::fail();
+    ByteReader in(*file);
+    const auto of = in.number<std::int64_t>();
+    const std::string hash = in.text();
+    const std::string bytes = in.text();
+    in.end();
+    if (of != sequence || hash != sha256_hex(bytes)) ByteReader::fail();
+    ByteReader states(bytes);
+    session.node->restore_private(states);
+    states.end();
+  } catch (const RunError&) {
+    refuse_request(Refusal::internal_error, "the private states of this run cannot be read again");
+  }
 }
 
 // --- a round whose states are masked --------------------------------------------------------------

@@ -69,6 +69,8 @@ class Desk {
                                 const EncodeMessage& message);
   void check_support(Session& session, const Round& round, const std::vector<Tensor>& received,
                      const StateMessage& state) const;
+  void keep_own(const Request& request, const Session& session, const Round& round);
+  void restore_own(const std::string& run, std::int64_t sequence, Session& session) const;
   Answer refuse(const Request& request, const Decision& decision);
   void note_pending(const Request& request, const Session& session);
   void take_up_decisions();
@@ -87,6 +89,7 @@ class Desk {
   std::string policy_hash_;
   std::optional<Ledger> ledger_;  // none in a trial, and no replies either
   std::optional<Replies> replies_;
+  std::optional<Replies> private_;  // private states, kept as replies are
   std::optional<Approvals> approvals_;
   secure::Identity identity_;  // none in a trial
   std::map<std::string, Account> trial_accounts_;

@@ -106,6 +106,14 @@ std::optional<std::string> Replies::find(const std::string& run, std::int64_t se
   return std::nullopt;
 }
 
+std::optional<std::string> Replies::read(const std::string& run, std::int64_t sequence) const {
+  try {
+    return read_regular(path(run, sequence), static_cast<std::size_t>(limits_.bytes));
+  } catch (const RunError&) {
+    return std::nullopt;
+  }
+}
+
 void Replies::make_room() {
   while (runs_.size() > 1 && (runs_.size() > limits_.runs || bytes_ > limits_.bytes)) {
     const std::string oldest = order_.begin()->second;

@@ -33,6 +33,8 @@ class Replies {
   // The reply to that request if it is the one with this hash, as the ledger has it; else none.
   std::optional<std::string> find(const std::string& run, std::int64_t sequence,
                                   const std::string& hash) const;
+  // The same, whatever it is; none when that of this number is not there.
+  std::optional<std::string> read(const std::string& run, std::int64_t sequence) const;
 
  private:
   struct Run {

@@ -150,6 +150,14 @@ Forbidden forbids_program(const Policy& policy, const NodeSource& source, const 
                   describe_fold(plan, merge.fold), merge.monoid->name);
     }
   }
+  const std::vector<bool> split = ir::find_split(plan.program);
+  for (const Round* round : rounds_of(plan)) {
+    for (const Merge& merge : round->merges) {
+      if (split[merge.fold] && !policy.local_blocks)
+        return no(Refusal::local_blocks, "{} lets out what this client computes on its own",
+                  describe_fold(plan, merge.fold));
+    }
+  }
   if (const std::string why = unsupported(plan); !why.empty())
     return no(Refusal::merges, "{}", why);
   return std::nullopt;
@@ -183,7 +191,10 @@ Forbidden forbids_round(const Policy& policy, const Account& account, std::int64
 
 Forbidden forbids_records(const Policy& policy, const Plan& plan, const SizeValues& sizes,
                           const std::map<std::string, std::int64_t>& records) {
+  std::int64_t most = 0;  // what a value per client rests on
   for (const auto& [set, count] : records) {
+    if (set == ir::client_set) continue;
+    most = std::max(most, count);
     if (count < policy.min_records)
       return hidden("min_records", "there are {} usable records{}; the policy wants {}", count,
                     set.empty() ? "" : " of *" + set, policy.min_records);
@@ -195,7 +206,9 @@ Forbidden forbids_records(const Policy& policy, const Plan& plan, const SizeValu
           std::min(beyond, numbers[folded_set(plan, merge)] + state_numbers(plan, merge, sizes));
     for (const auto& [set, count] : numbers) {
       const auto found = records.find(set);
-      const std::int64_t usable = found == records.end() ? 0 : found->second;
+      const std::int64_t usable = set == ir::client_set    ? most
+                                  : found == records.end() ? 0
+                                                           : found->second;
       if (static_cast<double>(count) > policy.max_ratio * static_cast<double>(usable))
         return hidden("max_ratio",
                       "round {} releases {} numbers of {} records; the policy allows {:g} for each",
@@ -239,6 +252,7 @@ Forbidden forbids_memory(const Plan& plan, const SizeValues& sizes, int threads,
 Forbidden forbids_total(const Policy& policy, const Account& account, std::int64_t numbers,
                         const std::map<std::string, std::int64_t>& records) {
   for (const auto& [set, count] : records) {
+    if (set == ir::client_set) continue;
     const auto all = static_cast<double>(account.numbers + numbers);
     if (all > policy.max_total_ratio * static_cast<double>(count))
       return hidden("max_total_ratio",

@@ -155,6 +155,7 @@ using ir::NodeId;
 
 // One count per record set: whatever value asks, the first input of its record set answers.
 NodeId records_of(ir::Builder& build, const std::string& record_set) {
+  if (record_set == ir::client_set) return build.call("records", {build.one_per_client()});
   for (const ir::Input& input : build.program().inputs) {
     if (input.type.federated() && input.type.record_set() == record_set)
       return build.call("records", {input.node});

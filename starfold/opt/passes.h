@@ -24,6 +24,15 @@ ir::Program contract_sums(const ir::Program& program);
 // Identities that hold for every IEEE double: x * 1, x - 0, --x, x'' and the like.
 ir::Program simplify(const ir::Program& program);
 
+// Loops that carry private states count their iterations for the clients; the count is an operand of each such state.
+ir::Program add_clocks(const ir::Program& program);
+
+// Results of blocks that nothing reads, and operands that their bodies do not read, go.
+ir::Program trim_blocks(const ir::Program& program);
+
+// Maps of records move into the blocks that read them.
+ir::Program inline_maps(const ir::Program& program);
+
 // All of them that the planning asks for, in order; verified after each.
 ir::Program pipeline(const ir::Program& program, const Planning& planning = {});
 

@@ -50,10 +50,14 @@ std::string lead(const Plan& plan) {
   if (inputs.empty()) return text + "from shared values only. It reads no records.</p>\n";
   return text +
          fmt::format(
-             "from the records {} of all clients, as if they were in one place. Each client "
+             "from the records {} of all clients{}. Each client "
              "folds its own records and sends only the folds; this page says which, and what "
              "they show.</p>\n",
-             listed_some(inputs));
+             listed_some(inputs),
+             is_split(plan.program)
+                 ? ", some of it at each client on its own: the answer depends on how "
+                   "the records are split over the clients"
+                 : ", as if they were in one place");
 }
 
 std::string messages_sentence(const Plan& plan, const std::vector<Place>& places) {
@@ -198,9 +202,20 @@ std::string stays(const Plan& plan, const SourceMap& sources) {
                     {line_link(sources, name.span), true}});
   }
   if (rows.empty()) return "<p>The program has no value with an entry per record.</p>\n";
-  return "<p>These values have one entry per record, and so has everything computed from them "
+  std::string blocks;
+  for (const Round* round : rounds_of(plan)) {
+    for (const ir::NodeId id : round->encoders) {
+      if (plan.program.graph[id].block)
+        blocks += fmt::format("<h3>At each client on its own: line {}</h3>\n<pre>{}</pre>\n",
+                              line_link(sources, plan.program.graph[id].span),
+                              escape(block_text(plan, id, 0)));
+    }
+  }
+  return "<p>These values have one entry per record or per client, and so has everything computed "
+         "from them "
          "record by record. None of them is sent; what leaves are folds of them, listed above with "
          "what each shows.</p>\n" +
+         blocks +
          table("What stays on each client",
                {{"Name"}, {"Type"}, {"In words"}, {"What it is"}, {"Line", true}}, rows);
 }

@@ -72,8 +72,11 @@ class Names {
       }
       case Kind::apply:
         return apply(node);
-      default:
-        return {Axes(node.type().rank())};
+      default: {
+        All all;
+        for (const Type& type : node.types) all.emplace_back(type.rank());
+        return all;
+      }
     }
   }
 

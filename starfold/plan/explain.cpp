@@ -124,6 +124,21 @@ class TextWriter {
     section("every client receives", received, indent);
     section("every client computes on its own records",
             lines_text(named_lines(plan_, round.encoders), indent + 4), indent);
+    for (const NodeId id : round.encoders) {
+      if (plan_.program.graph[id].block)
+        section("in `each client`, at one client alone", block_text(plan_, id, indent + 4), indent);
+    }
+    std::string kept;
+    for (const Store& store : round.stores) {
+      if (store.what == Store::What::result) continue;
+      const bool state = store.what == Store::What::state;
+      kept += fmt::format("{}    {}{}  {}\n", pad,
+                          state ? plan_.program.loops[store.index].carried[store.slot].name
+                                : plan_.program.keeps[store.index].name,
+                          state ? " <- " + describe(plan_, store.node) : "",
+                          plan_.program.graph[store.node].type().to_string());
+    }
+    section("every client keeps, and does not send", kept, indent);
     std::string merged;
     for (std::size_t i = 0; i < round.merges.size(); ++i) {
       const Merge& merge = round.merges[i];
@@ -159,6 +174,32 @@ nlohmann::json lines_json(const std::vector<Line>& lines) {
   return array;
 }
 
+// A block's own plan, for its readers.
+nlohmann::json local_json(const Plan& plan, const Block& block) {
+  nlohmann::json steps = nlohmann::json::array();
+  for (const Step& step : block.steps) {
+    nlohmann::json entry;
+    if (const auto* round = std::get_if<Round>(&step.action)) {
+      entry = {{"kind", "pass"},
+               {"encoders", lines_json(named_lines(plan, round->encoders))},
+               {"folds", nlohmann::json::array()}};
+      for (const Merge& merge : round->merges)
+        entry["folds"].push_back(describe_fold(plan, merge.fold));
+      for (const NodeId id : round->passes)
+        entry["batches"].push_back(local_json(*plan.blocks.at(id), plan.blocks.at(id)->body));
+    } else {
+      const LoopStep& loop = std::get<LoopStep>(step.action);
+      entry = {{"kind", "repeat"},
+               {"count", describe(plan, plan.program.loops[loop.loop].count)},
+               {"body", local_json(plan, loop.body.front())},
+               {"iteration", lines_json(loop_lines(plan, loop.loop))}};
+    }
+    entry["decoder"] = lines_json(named_lines(plan, step.decoder));
+    steps.push_back(std::move(entry));
+  }
+  return {{"prelude", lines_json(named_lines(plan, block.prelude))}, {"steps", std::move(steps)}};
+}
+
 nlohmann::json block_json(const Plan& plan, const Block& block, const nlohmann::json& exposure) {
   nlohmann::json steps = nlohmann::json::array();
   for (const Step& step : block.steps) {
@@ -169,6 +210,10 @@ nlohmann::json block_json(const Plan& plan, const Block& block, const nlohmann::
       entry["round"] = round->number + 1;
       entry["numbers"] = message_numbers(plan, *round);
       entry["encoders"] = lines_json(named_lines(plan, round->encoders));
+      for (const NodeId id : round->encoders) {
+        if (plan.program.graph[id].block)
+          entry["blocks"].push_back(local_json(*plan.blocks.at(id), plan.blocks.at(id)->body));
+      }
       for (std::size_t i = 0; i < round->merges.size(); ++i)
         entry["merges"][i]["name"] = name_of(plan, round->merges[i].fold);
     } else {
@@ -188,6 +233,16 @@ std::string quote(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+// The same for text with line ends of Graphviz in it.
+std::string quote_lines(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '\\';
     out += c;
   }
   return out + "\"";
@@ -237,6 +292,45 @@ std::vector<Line> loop_lines(const Plan& plan, ir::LoopId id) {
   return lines;
 }
 
+namespace {
+
+void write_block(const Plan& plan, const Block& block, std::size_t indent, std::string& text) {
+  const std::string pad(indent, ' ');
+  text += lines_text(named_lines(plan, block.prelude), indent);
+  for (const Step& step : block.steps) {
+    if (const auto* round = std::get_if<Round>(&step.action)) {
+      text += lines_text(named_lines(plan, round->encoders), indent);
+      text += lines_text(merged_lines(plan, *round), indent);
+      for (const NodeId id : round->passes) {
+        text += fmt::format("{}repeat for every batch of {} records\n", pad,
+                            describe(plan, plan.program.graph[id].args[0]));
+        text += block_text(plan, id, indent + 2);
+      }
+    } else {
+      const LoopStep& loop = std::get<LoopStep>(step.action);
+      text += fmt::format("{}repeat up to {} times\n", pad,
+                          describe(plan, plan.program.loops[loop.loop].count));
+      write_block(plan, loop.body.front(), indent + 2, text);
+      text += lines_text(loop_lines(plan, loop.loop), indent + 2);
+    }
+    text += lines_text(named_lines(plan, step.decoder), indent);
+  }
+}
+
+}  // namespace
+
+std::string block_text(const Plan& plan, NodeId id, std::size_t indent) {
+  const Plan shown = readable(*plan.blocks.at(id));
+  std::string text;
+  write_block(shown, shown.body, indent, text);
+  std::vector<Line> results;
+  const bool batches = plan.program.graph[id].block->batches;
+  for (const ir::Output& output : shown.program.outputs)
+    results.push_back({batches ? output.name + " <-" : "result", describe(shown, output.node),
+                       shown.program.graph[output.node].type().to_string()});
+  return text + lines_text(results, indent);
+}
+
 std::string explain_text(const Plan& plan) {
   const Plan shown = readable(plan);
   return TextWriter(shown).run();
@@ -267,6 +361,20 @@ std::string explain_dot(const Plan& given) {
     std::string encoders = fmt::format("encode {}", n);
     for (const Line& line : named_lines(plan, round->encoders))
       encoders += "\\n" + line.name + " : " + line.type;
+    int blocks = 0;
+    for (const NodeId id : round->encoders) {
+      if (!plan.program.graph[id].block) continue;
+      // A block is drawn inside the client.
+      std::string inside;
+      for (const char c : block_text(plan, id, 0))
+        inside += c == '\n' ? std::string("\\l") : std::string(1, c);
+      const std::string name = fmt::format("block{}_{}", n, ++blocks);
+      text += fmt::format(
+          "  subgraph cluster_{} {{ label=\"each client, on its own\"; {} [label={}, shape=note]; "
+          "}}\n",
+          name, name, quote_lines(inside));
+      text += fmt::format("  records -> {0};\n  {0} -> encode{1};\n", name, n);
+    }
     text += fmt::format("  encode{} [label={}];\n  records -> encode{};\n", n, quote(encoders), n);
     if (!previous.empty()) {
       std::string sent;

@@ -10,6 +10,9 @@
 
 namespace starfold {
 
+// Whether a program has words that make its answer depend on how records are split over clients: each client, private
+// state, batches.
+bool is_split(const ir::Program& program);
 // The array `rounds` of `check --json`.
 nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources);
 // The exposure table of `check`.
@@ -40,6 +43,9 @@ struct Line {
 };
 // The named steps of a list of nodes, in order; what has no name appears inside the others.
 std::vector<Line> named_lines(const Plan& plan, const std::vector<ir::NodeId>& nodes);
+
+// What a block computes at each client on its own, as lines of text.
+std::string block_text(const Plan& plan, ir::NodeId block, std::size_t indent);
 
 // The named values that are merged in a round.
 std::vector<Line> merged_lines(const Plan& plan, const Round& round);

@@ -32,6 +32,15 @@ std::string line_text(const Plan& plan, const SourceMap& sources, ir::NodeId id)
   return file == 0 ? line : fmt::format("{} of {}", line, sources[file].name());
 }
 
+// The results that stay at each client in a round.
+std::vector<const ir::Output*> kept_in(const Plan& plan, const Round& round) {
+  std::vector<const ir::Output*> kept;
+  for (const Store& store : round.stores) {
+    if (store.what == Store::What::keep) kept.push_back(&plan.program.keeps[store.index]);
+  }
+  return kept;
+}
+
 // Columns as wide as their widest entry.
 std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t indent) {
   std::vector<std::size_t> width;
@@ -51,8 +60,17 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
 
 }  // namespace
 
+bool is_split(const ir::Program& program) {
+  for (ir::NodeId id = 0; id < program.graph.size(); ++id) {
+    const ir::Node& node = program.graph[id];
+    if (node.block || (node.federated() && node.kind == ir::Kind::loop_param)) return true;
+  }
+  return false;
+}
+
 nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
   const std::vector<std::vector<Disclosure>> shown = disclosures(plan);
+  const std::vector<bool> split = ir::find_split(plan.program);
   nlohmann::json rounds = nlohmann::json::array();
   for (const Round* round : rounds_of(plan)) {
     nlohmann::json entry = {{"loop", round->loop_depth},
@@ -73,7 +91,11 @@ nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
                                  {"numbers", size_string(state_size(plan, merge))},
                                  {"shows", to_string(disclosure.shows)},
                                  {"reason", disclosure.reason}});
+      if (split[merge.fold]) entry["merges"].back()["split"] = true;
     }
+    for (const ir::Output* kept : kept_in(plan, *round))
+      entry["keeps"].push_back(
+          {{"name", kept->name}, {"shape", shape_strings(plan.program.graph[kept->node].type())}});
     rounds.push_back(std::move(entry));
   }
   return rounds;
@@ -110,7 +132,11 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
   const std::vector<const Round*> rounds = rounds_of(plan);
   if (rounds.empty()) return "No value leaves the clients: the program folds no records.\n";
   const std::vector<std::vector<Disclosure>> shown = disclosures(plan);
-  std::string text = "What leaves each client, what it shows, and what the client is sent:\n";
+  const std::vector<bool> split = ir::find_split(plan.program);
+  std::string text;
+  if (is_split(plan.program))
+    text += "The answer depends on how the records are split over the clients.\n\n";
+  text += "What leaves each client, what it shows, and what the client is sent:\n";
   std::vector<std::vector<std::string>> reasons;
   for (const Round* round : rounds) {
     text += fmt::format("\nround {}{}: {} {}\n", round->number + 1,
@@ -127,13 +153,17 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
       rows.push_back({"leaves", describe_fold(plan, merge.fold),
                       plan.program.graph[merge.fold].type().to_string(),
                       fmt::format("merge {}", merge.monoid->name), line,
-                      std::string(plain_shows(disclosure.shows))});
+                      std::string(plain_shows(disclosure.shows)) +
+                          (split[merge.fold] ? ", depends on the split" : "")});
       if (disclosure.shows >= Shows::group)
         reasons.push_back({line, describe_fold(plan, merge.fold), disclosure.reason});
     }
     for (const ir::NodeId id : round->receives) {
       rows.push_back({"is sent", describe(plan, id), plan.program.graph[id].type().to_string()});
     }
+    for (const ir::Output* kept : kept_in(plan, *round))
+      rows.push_back({"stays", kept->name, plan.program.graph[kept->node].type().to_string(),
+                      "kept by each client", line_text(plan, sources, kept->node)});
     text += table(rows, 2);
   }
   if (!reasons.empty()) text += "\nWhat can show single records:\n" + table(reasons, 2);

@@ -18,6 +18,19 @@ struct Merge {
   const Monoid* monoid = nullptr;  // its merge and zero
 };
 
+// A value per record that stays at the client.
+struct Store {
+  enum class What {
+    result,  // a federated result of a block: output number `index` of the program
+    keep,    // what the client keeps: number `index` of its kept results
+    state,   // the next value of private state `slot` of loop `index`
+  };
+  What what = What::result;
+  ir::NodeId node = ir::no_node;
+  std::uint32_t index = 0;
+  std::uint32_t slot = 0;
+};
+
 // phi, merge and zero of one round; psi is the `decoder` of the step it belongs to.
 struct Round {
   int number = 0;                    // in program order, from 0; the identity used in messages
@@ -28,6 +41,8 @@ struct Round {
   std::vector<ir::NodeId> encoders;  // client-local federated nodes, operands first
   std::vector<ir::NodeId> steady;    // of these, what does not change in the loop around the round
   std::vector<Merge> merges;
+  std::vector<Store> stores;       // laid down at the client, and not sent
+  std::vector<ir::NodeId> passes;  // inside a block: loops over batches
 };
 
 struct Block;
@@ -53,6 +68,8 @@ struct Plan {
   ir::Program program;  // lowered: every shared-from-federated node is a Merge of some round
   Block body;
   int rounds = 0;  // how many Round values there are, each run once per iteration of its loops
+  // The plans of blocks, by their nodes: each is a part of the encoders and runs at one client.
+  std::map<ir::NodeId, std::shared_ptr<const Plan>> blocks = {};
 };
 
 // Splits a typed program into the fewest rounds: all folds whose inputs are ready travel together,
@@ -61,6 +78,9 @@ Plan make_plan(const ir::Program& program, const Planning& planning = {});
 
 // Gives the names inside functions to nodes that have none, with a number where a name is taken: `lo`, `lo_2`.
 void name_locals(ir::Program& program);
+
+// Whether a value is laid down at the client as a whole: an input, a result of a block, a private state.
+bool is_array(const ir::Program& program, ir::NodeId id);
 
 // All rounds in program order.
 std::vector<const Round*> rounds_of(const Plan& plan);

@@ -184,12 +184,19 @@ class Planner {
         decoders[moment].push_back(id);
       }
     }
+    std::map<Moment, std::vector<Store>> stores;
+    for (const Store& store : stores_of(region_loop)) {
+      const auto ready = moments.find(store.node);
+      const Moment moment = round_after(ready == moments.end() ? Moment{} : ready->second,
+                                        static_cast<int>(loops.size()), rounds_in_gap);
+      stores[moment].push_back(store);
+    }
     Block block;
     block.prelude = decoders[{0, 0}];
     for (int gap = 0; gap <= static_cast<int>(loops.size()); ++gap) {
       for (int round = 1; round <= rounds_in_gap[gap]; ++round) {
         Step step;
-        step.action = make_round(folds[{gap, round}], region_loop, depth);
+        step.action = make_round(folds[{gap, round}], stores[{gap, round}], region_loop, depth);
         step.decoder = decoders[{gap, round}];
         block.steps.push_back(std::move(step));
       }
@@ -205,7 +212,39 @@ class Planner {
     return block;
   }
 
-  Round make_round(const std::vector<NodeId>& folds, LoopId region_loop, int depth) {
+  // What is laid down at clients in a region: results where there is no loop, states at the end of an iteration.
+  std::vector<Store> stores_of(LoopId region) const {
+    std::vector<Store> stores;
+    if (region != no_loop) {
+      const ir::Loop& loop = program_.loops[region];
+      for (std::uint32_t slot = 0; slot < loop.carried.size(); ++slot) {
+        if (loop.carried[slot].type.federated())
+          stores.push_back({Store::What::state, loop.carried[slot].next, region, slot});
+      }
+      return stores;
+    }
+    const auto add = [&](Store::What what, const std::vector<ir::Output>& outputs) {
+      for (std::uint32_t i = 0; i < outputs.size(); ++i) {
+        if (program_.graph[outputs[i].node].federated())
+          stores.push_back({what, outputs[i].node, i, 0});
+      }
+    };
+    add(Store::What::result, program_.outputs);
+    add(Store::What::keep, program_.keeps);
+    return stores;
+  }
+
+  // The first round of a region after a moment; one more at the end where there is none.
+  static Moment round_after(Moment ready, int last_gap, std::map<int, int>& rounds_in_gap) {
+    for (int gap = ready.gap; gap <= last_gap; ++gap) {
+      const int round = gap == ready.gap ? ready.round + 1 : 1;
+      if (round <= rounds_in_gap[gap]) return {gap, round};
+    }
+    return {last_gap, ++rounds_in_gap[last_gap]};
+  }
+
+  Round make_round(const std::vector<NodeId>& folds, const std::vector<Store>& stores,
+                   LoopId region_loop, int depth) {
     Round round;
     round.number = next_round_++;
     round.loop_depth = depth;
@@ -215,13 +254,31 @@ class Planner {
     std::set<NodeId> steady;
     std::vector<NodeId> pending;
     for (const NodeId fold : folds) {
-      round.merges.push_back({fold, program_.graph[fold].op->monoid});
+      if (program_.graph[fold].kind == Kind::local) {
+        round.passes.push_back(fold);
+      } else {
+        round.merges.push_back({fold, program_.graph[fold].op->monoid});
+      }
       pending.push_back(fold);
+    }
+    round.stores = stores;
+    for (const Store& store : stores) {
+      if (encoders.insert(store.node).second) pending.push_back(store.node);
+      // A client must know which iteration a state belongs to.
+      if (store.what == Store::What::state)
+        receives.insert(
+            program_.graph[program_.loops[store.index].carried[store.slot].param].args[0]);
     }
     while (!pending.empty()) {
       const NodeId id = pending.back();
       pending.pop_back();
-      for (const NodeId arg : program_.graph[id].args) {
+      std::vector<NodeId> needed = program_.graph[id].args;
+      // A private state has its first value until a client has computed another.
+      if (program_.graph[id].kind == Kind::loop_param ||
+          program_.graph[id].kind == Kind::loop_result)
+        needed.push_back(
+            program_.loops[program_.graph[id].index].carried[program_.graph[id].slot].init);
+      for (const NodeId arg : needed) {
         if (!program_.graph[arg].federated()) {
           (constant_[arg] ? constants : receives).insert(arg);
           continue;
@@ -270,13 +327,26 @@ void collect_rounds(const Block& block, std::vector<const Round*>& rounds) {
 
 }  // namespace
 
-Plan make_plan(const ir::Program& program, const Planning& planning) {
-  ir::Program lowered = opt::pipeline(program, planning);
-  name_locals(lowered);
-  return plan_lowered(std::move(lowered));
+// With the plans of its blocks.
+Plan plan_lowered(ir::Program program) {
+  name_locals(program);
+  Plan plan = Planner(std::move(program)).run();
+  for (NodeId id = 0; id < plan.program.graph.size(); ++id) {
+    const ir::Node& node = plan.program.graph[id];
+    if (node.block)
+      plan.blocks.emplace(id, std::make_shared<const Plan>(plan_lowered(node.block->body)));
+  }
+  return plan;
 }
 
-Plan plan_lowered(ir::Program program) { return Planner(std::move(program)).run(); }
+Plan make_plan(const ir::Program& program, const Planning& planning) {
+  return plan_lowered(opt::pipeline(program, planning));
+}
+
+bool is_array(const ir::Program& program, NodeId id) {
+  const ir::Node& node = program.graph[id];
+  return node.federated() && node.kind != Kind::apply;
+}
 
 std::vector<const Round*> rounds_of(const Plan& plan) {
   std::vector<const Round*> rounds;

@@ -24,6 +24,13 @@ void print_block(const Block& block, int depth, std::string& text) {
       text += indent + ids("  steady", round->steady);
       for (const Merge& merge : round->merges)
         text += fmt::format("{}  merge %{} by {}\n", indent, merge.fold, merge.monoid->name);
+      for (const Store& store : round->stores)
+        text += fmt::format("{}  store %{} as {} {}.{}\n", indent, store.node,
+                            store.what == Store::What::result ? "result"
+                            : store.what == Store::What::keep ? "keep"
+                                                              : "state",
+                            store.index, store.slot);
+      if (!round->passes.empty()) text += indent + ids("  pass", round->passes);
     }
     if (const auto* loop = std::get_if<LoopStep>(&step.action)) {
       text += fmt::format("{}repeat loop {}\n", indent, loop->loop);
@@ -38,6 +45,10 @@ void print_block(const Block& block, int depth, std::string& text) {
 std::string print(const Plan& plan, bool names) {
   std::string text = ir::print(plan.program, names);
   print_block(plan.body, 0, text);
+  for (const auto& [id, block] : plan.blocks) {
+    text += fmt::format("in %{}\n", id);
+    print_block(block->body, 1, text);
+  }
   return text;
 }
 

@@ -24,7 +24,9 @@ class Derivation {
   }
 
   SupportProgram run() {
-    for (std::size_t i = 0; i < round_.merges.size(); ++i) add_merge(i);
+    for (std::size_t i = 0; i < round_.merges.size(); ++i) {
+      if (!is_per_client(plan_, round_.merges[i])) add_merge(i);
+    }
     return std::move(result_);
   }
 
@@ -44,13 +46,21 @@ class Derivation {
 
   // What the round computes on records, from inputs of the same names.
   void copy_encoders() {
-    std::set<NodeId> wanted(round_.encoders.begin(), round_.encoders.end());
-    wanted.insert(round_.constants.begin(), round_.constants.end());
+    std::set<NodeId> wanted(round_.constants.begin(), round_.constants.end());
     const std::set<NodeId> received(round_.receives.begin(), round_.receives.end());
     wanted.insert(received.begin(), received.end());
+    // A count needs no encoder, but an input to count.
+    std::vector<NodeId> pending;
     for (const Merge& merge : round_.merges) {
-      // A count needs no encoder, but an input to count.
-      for (const NodeId arg : plan_.graph[merge.fold].args) wanted.insert(arg);
+      const std::vector<NodeId>& args = plan_.graph[merge.fold].args;
+      if (!is_per_client(plan_, merge)) pending.insert(pending.end(), args.begin(), args.end());
+    }
+    while (!pending.empty()) {
+      const NodeId id = pending.back();
+      pending.pop_back();
+      if (received.count(id) != 0 || !wanted.insert(id).second) continue;
+      const std::vector<NodeId>& args = plan_.graph[id].args;
+      pending.insert(pending.end(), args.begin(), args.end());
     }
     for (const NodeId id : wanted) {
       const ir::Node& node = plan_.graph[id];
@@ -172,13 +182,40 @@ class Derivation {
   std::map<Terms, std::size_t> numbers_;
 };
 
+// Whether a value of records is made of a private state.
+bool reads_private_state(const ir::Program& program, const ir::Node& fold) {
+  std::set<NodeId> seen;
+  std::vector<NodeId> pending = fold.args;
+  while (!pending.empty()) {
+    const NodeId id = pending.back();
+    pending.pop_back();
+    const ir::Node& node = program.graph[id];
+    if (!node.federated() || !seen.insert(id).second) continue;
+    if (node.kind == Kind::loop_param || node.kind == Kind::loop_result) return true;
+    pending.insert(pending.end(), node.args.begin(), node.args.end());
+  }
+  return false;
+}
+
 // More conditions than people write; each doubles the work of its sum, and a program may hold thousands.
 constexpr std::size_t most_conditions = 64;
 
 }  // namespace
 
+bool is_per_client(const ir::Program& program, const Merge& merge) {
+  for (const NodeId arg : program.graph[merge.fold].args) {
+    const Type& type = program.graph[arg].type();
+    if (type.federated()) return type.record_set() == ir::client_set;
+  }
+  return false;
+}
+
 std::string underivable(const Plan& plan, const Merge& merge) {
+  if (is_per_client(plan.program, merge)) return {};
   const ir::Node& fold = plan.program.graph[merge.fold];
+  if (reads_private_state(plan.program, fold))
+    return fmt::format("`{}` takes in a private state, which has no rule of support",
+                       fold.op->name);
   if (fold.op->support == nullptr) return fmt::format("`{}` has no rule of support", fold.op->name);
   std::set<NodeId> conditions;
   for (const NodeId arg : fold.args) {

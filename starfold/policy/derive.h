@@ -30,6 +30,9 @@ struct SupportProgram {
 std::string received_name(ir::NodeId id);
 std::string state_name(std::size_t merge, std::size_t part);
 
+// Whether a merge folds values per client: each rests on all records of its client.
+bool is_per_client(const ir::Program& program, const Merge& merge);
+
 // Why there is none for this merge; empty when there is.
 std::string underivable(const Plan& plan, const Merge& merge);
 

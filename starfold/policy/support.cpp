@@ -171,6 +171,17 @@ class Support::Impl {
   std::vector<ThinCell> thin(const Round& round, const std::map<NodeId, Tensor>& received,
                              const std::vector<MergeState>& states, double least,
                              std::size_t limit) {
+    // A number that a client has computed from all of its records rests on them.
+    const auto records = static_cast<double>(engine_.records());
+    std::vector<ThinCell> whole;
+    std::size_t per_client = 0;
+    for (std::size_t i = 0; i < round.merges.size(); ++i) {
+      if (!policy::is_per_client(plan_->program, round.merges[i])) continue;
+      ++per_client;
+      if (records > 0 && records < least && whole.size() < limit)
+        whole.push_back({i, 0, 0, records, false, {}});
+    }
+    if (!whole.empty() || per_client == round.merges.size()) return whole;
     Checks& checks = checks_of(round);
     const Settings settings = given(received, states);
     if (first_ones_suffice(checks, settings, states, least)) return {};

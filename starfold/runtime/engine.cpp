@@ -9,6 +9,7 @@
 #include "starfold/base/parallel.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/runtime/apply.h"
+#include "starfold/runtime/engine_blocks.h"
 #include "starfold/runtime/engine_layout.h"
 #include "starfold/runtime/engine_program.h"
 #include "starfold/runtime/engine_run.h"
@@ -17,6 +18,7 @@
 namespace starfold {
 namespace {
 
+using engine::Array;
 using engine::BlockProgram;
 using engine::Buffer;
 using engine::Cut;
@@ -107,10 +109,29 @@ class Encoders::Impl {
     return *slot;
   }
 
+  // A value of a round laid down as a whole.
+  const engine::StoreProgram& store(const Round& round, NodeId node) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<const engine::StoreProgram>& slot = stores_[{round.number, node}];
+    if (!slot)
+      slot = std::make_unique<const engine::StoreProgram>(
+          engine::compile_store(*plan, round, node, sizes));
+    return *slot;
+  }
+  // Those of a block.
+  std::shared_ptr<const Encoders> block(NodeId node) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<const Encoders>& slot = blocks_[node];
+    if (!slot) slot = std::make_shared<const Encoders>(plan->blocks.at(node), sizes);
+    return slot;
+  }
+
   const std::shared_ptr<const Plan> plan;
   const SizeValues sizes;
 
  private:
+  std::map<std::pair<int, NodeId>, std::unique_ptr<const engine::StoreProgram>> stores_;
+  std::map<NodeId, std::shared_ptr<const Encoders>> blocks_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<const RoundProgram>> rounds_;
 };
@@ -136,20 +157,17 @@ std::string Encoders::print(const Round& round) const {
 class Engine::Impl {
  public:
   Impl(std::shared_ptr<const Encoders> encoders, const Client& client, EngineOptions options)
-      : encoders_(std::move(encoders)), options_(options) {
-    for (const auto& [record_set, count] : record_counts(program(), client)) {
-      cuts_.emplace(record_set, Cut(count, options.block_records));
-    }
-    inputs_.resize(program().inputs.size());
+      : Impl(encoders, Records{record_counts(encoders->impl_->plan->program, client), nullptr},
+             options) {
     for (const Round* round : rounds_of(plan())) {
       for (const NodeId id : round->encoders) {
         const ir::Node& node = program().graph[id];
-        if (node.kind != ir::Kind::input || inputs_[node.index]) continue;
+        if (node.kind != ir::Kind::input || arrays_.count(id) != 0) continue;
         const ir::Input& input = program().inputs[node.index];
         const Cut& cut = cut_of(input.type.record_set());
         const std::size_t axis = *input.type.record_axis();
         const auto lay_out = [&](const Tensor& array) {
-          inputs_[node.index] = std::make_shared<const Buffer>(
+          arrays_[id] = std::make_shared<const Buffer>(
               engine::in_column_blocks(array, axis, cut, options.threads));
         };
         if (!client.table) {
@@ -163,59 +181,121 @@ class Engine::Impl {
     }
   }
 
+  Impl(std::shared_ptr<const Encoders> encoders, const Records& records, EngineOptions options)
+      : encoders_(std::move(encoders)),
+        options_(options),
+        table_(records.table),
+        blocks_(plan(), sizes(), options,
+                [this](NodeId node) { return encoders_->impl_->block(node); }) {
+    count(records.counts);
+  }
+
   Impl(std::shared_ptr<const Encoders> encoders, const Impl& other, std::int64_t most)
-      : encoders_(std::move(encoders)), options_(other.options_), table_(other.table_) {
+      : Impl(std::move(encoders), Records{{}, other.table_}, other.options_) {
     for (const auto& [record_set, cut] : other.cuts_) {
       // Whole blocks, so that they lie as they were laid out.
       const std::int64_t whole = std::max<std::int64_t>(most, options_.block_records);
       const auto count = std::min(static_cast<std::int64_t>(cut.records), whole);
-      cuts_.emplace(record_set, Cut(count, options_.block_records));
+      cuts_.insert_or_assign(record_set, Cut(count, options_.block_records));
     }
     for (const ir::Input& input : program().inputs) {
-      inputs_.emplace_back();
       if (!input.type.federated()) continue;
-      for (std::size_t i = 0; i < other.inputs_.size(); ++i) {
-        const ir::Input& theirs = other.program().inputs[i];
-        if (theirs.name == input.name && theirs.type == input.type)
-          inputs_.back() = other.inputs_[i];
+      for (const ir::Input& theirs : other.program().inputs) {
+        const auto array = other.arrays_.find(theirs.node);
+        if (array != other.arrays_.end() && theirs.name == input.name && theirs.type == input.type)
+          arrays_[input.node] = array->second;
       }
     }
   }
 
+  // So many records, cut anew; what was kept of others goes.
+  void count(const std::map<std::string, std::int64_t>& counts) {
+    cuts_.clear();
+    cuts_.emplace(ir::client_set, engine::client_cut());
+    for (const auto& [record_set, count] : counts)
+      cuts_.insert_or_assign(record_set, Cut(count, options_.block_records));
+    kept_.clear();
+  }
+  void give(std::size_t input, Array array) {
+    arrays_[program().inputs[input].node] = std::move(array);
+  }
+  void give_table(std::size_t input, const std::string& name) {
+    table_names_[program().inputs[input].node] = name;
+  }
+  Array result(std::size_t output) const { return results_.at(output); }
+  const std::map<std::string, Tensor>& kept() const { return kept_results_; }
+  bool has_private() const { return !private_.empty(); }
+
   std::int64_t records() const {
     std::size_t most = 0;
-    for (const auto& [record_set, cut] : cuts_) most = std::max(most, cut.records);
+    for (const auto& [record_set, cut] : cuts_) {
+      if (record_set != ir::client_set) most = std::max(most, cut.records);
+    }
     return static_cast<std::int64_t>(most);
   }
 
   bool has_array(const std::string& name) const {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (inputs_[i] && program().inputs[i].name == name) return true;
-    }
-    return false;
+    return std::any_of(program().inputs.begin(), program().inputs.end(),
+                       [&](const ir::Input& input) {
+                         return input.name == name && arrays_.count(input.node) != 0;
+                       });
   }
   std::optional<Tensor> array(const std::string& name) const {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const ir::Input& input = program().inputs[i];
-      if (input.name != name || !inputs_[i]) continue;
-      const Cut& cut = cut_of(input.type.record_set());
-      const std::size_t axis = *input.type.record_axis();
-      Shape shape = cell_shape(input.type, sizes());
-      shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis),
-                   static_cast<std::int64_t>(cut.records));
-      return engine::from_column_blocks(*inputs_[i], std::move(shape), axis, cut);
+    for (const ir::Input& input : program().inputs) {
+      const auto array = arrays_.find(input.node);
+      if (input.name == name && array != arrays_.end())
+        return tensor_of(*array->second, input.type);
     }
     return std::nullopt;
   }
 
-  std::vector<MergeState> encode(const Round& round, const std::map<NodeId, Tensor>& received) {
+  Encoded encode(const Round& round, const std::map<NodeId, Tensor>& received) {
     const RoundProgram& compiled = encoders_->impl_->program(round);
-    std::vector<MergeState> states = zeros(round);
-    for (const SetProgram& set : compiled.sets) {
-      const Cut& cut = cut_of(set.record_set);
-      if (cut.records > 0) encode_set(round, compiled, set, cut, received, states);
+    Running running{round, compiled.constants, received, {}};
+    Encoded result;
+    for (const NodeId pass : round.passes)
+      result.passes.push_back(blocks_.batches(pass, cuts_, around(running)));
+    result.states = zeros(round);
+    Sinks sinks(round.stores.size());
+    for (const SetProgram& set : compiled.sets)
+      encode_set(running, round, set, result.states, sinks);
+    put_down(running, sinks);
+    return result;
+  }
+
+  void save_private(ByteWriter& out) const {
+    std::uint32_t count = 0;
+    for (const auto& [key, values] : private_.all())
+      count += static_cast<std::uint32_t>(values.size());
+    out.number(count);
+    for (const auto& [key, values] : private_.all()) {
+      for (const auto& [clock, array] : values) {
+        out.number(key.loop);
+        out.number(key.slot);
+        out.tensor(Tensor({static_cast<std::int64_t>(clock.size())}, clock));
+        out.tensor(tensor_of(*array, program().loops[key.loop].carried[key.slot].type));
+      }
     }
-    return states;
+  }
+
+  void restore_private(ByteReader& saved) {
+    private_.clear();
+    for (auto left = saved.number<std::uint32_t>(); left > 0; --left) {
+      engine::PrivateStates::Key key;
+      key.loop = saved.number<ir::LoopId>();
+      key.slot = saved.number<std::uint32_t>();
+      const Tensor clock = saved.tensor();
+      const Tensor value = saved.tensor();
+      if (key.loop >= program().loops.size() ||
+          key.slot >= program().loops[key.loop].carried.size())
+        ByteReader::fail();
+      const Type& type = program().loops[key.loop].carried[key.slot].type;
+      if (!type.federated() || clock.data.empty() || value.shape != shape_of(type))
+        ByteReader::fail();
+      private_.restore(key, clock.data,
+                       std::make_shared<const Buffer>(engine::in_column_blocks(
+                           value, *type.record_axis(), cut_of(type.record_set()))));
+    }
   }
 
  private:
@@ -223,8 +303,18 @@ class Engine::Impl {
   struct Kept {
     Buffer columns;
     std::vector<Tensor> depends;  // the shared values it was computed with
+    std::vector<Array> arrays;    // and the arrays
     bool valid = false;
   };
+
+  // A round while it is encoded: what it has received, and what was laid down for it.
+  struct Running {
+    const Round& round;
+    const std::map<NodeId, std::vector<Tensor>>& constants;
+    const std::map<NodeId, Tensor>& received;
+    std::map<NodeId, Array> arrays;
+  };
+  using Sinks = std::vector<std::shared_ptr<Buffer>>;  // of a round's stores; null: not computed
 
   // Everything that the workers of one call share.
   struct Call {
@@ -236,6 +326,9 @@ class Engine::Impl {
     Buffer fills;
     double* kept = nullptr;
     AllOutside* outside = nullptr;
+    std::vector<Array> arrays;  // by input of the set; null: it lies in the table
+    const Sinks* sinks = nullptr;
+    std::vector<std::size_t> sink_columns;
   };
 
   // A table on its way: one block at a time.
@@ -268,41 +361,162 @@ class Engine::Impl {
   }
 
   // The shared values of a program: made here or received, and then checked.
-  std::vector<const Tensor*> shared_values(const RoundProgram& compiled, const Tables& tables,
-                                           const Tensor& numbers,
-                                           const std::map<NodeId, Tensor>& received) const {
+  std::vector<const Tensor*> shared_values(const Running& running, const Tables& tables,
+                                           const Tensor& numbers) const {
     std::vector<const Tensor*> values = {&numbers};
-    for (std::size_t i = 1; i < tables.shared.size(); ++i) {
-      const NodeId id = tables.shared[i];
-      if (const auto constant = compiled.constants.find(id); constant != compiled.constants.end()) {
-        values.push_back(&constant->second.front());
-        continue;
-      }
-      const auto value = received.find(id);
-      if (value == received.end())
-        throw RunError(fmt::format("{} was not received", describe(plan(), id)));
-      if (value->second.shape != cell_shape(program().graph[id].type(), sizes()) ||
-          value->second.count() != element_count(value->second.shape)) {
-        throw RunError(fmt::format("{} was received with a wrong shape", describe(plan(), id)));
-      }
-      values.push_back(&value->second);
-    }
+    for (std::size_t i = 1; i < tables.shared.size(); ++i)
+      values.push_back(&shared_value(running, tables.shared[i]));
     return values;
   }
 
-  void encode_set(const Round& round, const RoundProgram& compiled, const SetProgram& set,
-                  const Cut& cut, const std::map<NodeId, Tensor>& received,
-                  std::vector<MergeState>& states) {
+  const Tensor& shared_value(const Running& running, NodeId id) const {
+    if (const auto constant = running.constants.find(id); constant != running.constants.end())
+      return constant->second.front();
+    const auto value = running.received.find(id);
+    if (value == running.received.end())
+      throw RunError(fmt::format("{} was not received", describe(plan(), id)));
+    if (value->second.shape != cell_shape(program().graph[id].type(), sizes()) ||
+        value->second.count() != element_count(value->second.shape)) {
+      throw RunError(fmt::format("{} was received with a wrong shape", describe(plan(), id)));
+    }
+    return value->second;
+  }
+
+  // --- arrays: what is laid down as a whole
+
+  Shape shape_of(const Type& type) const {
+    return engine::block_shape(type, sizes(),
+                               static_cast<std::int64_t>(cut_of(type.record_set()).records));
+  }
+  Tensor tensor_of(const Buffer& array, const Type& type) const {
+    return engine::from_column_blocks(array, shape_of(type), *type.record_axis(),
+                                      cut_of(type.record_set()));
+  }
+  std::size_t cells_of(NodeId id) const {
+    return static_cast<std::size_t>(element_count(cell_shape(program().graph[id].type(), sizes())));
+  }
+
+  engine::Around around(Running& running) {
+    return {[&](NodeId id) -> const Tensor& { return shared_value(running, id); },
+            [&](NodeId id) { return array(running, id); },
+            [&](NodeId id) { return table_name(id); }, table_};
+  }
+
+  // The name of an input that is read from the table.
+  std::optional<std::string> table_name(NodeId id) const {
+    const ir::Node& node = program().graph[id];
+    if (!table_ || node.kind != ir::Kind::input || arrays_.count(id) != 0) return std::nullopt;
+    const auto other = table_names_.find(id);
+    return other != table_names_.end() ? other->second : program().inputs[node.index].name;
+  }
+
+  Array array(Running& running, NodeId id) {
+    if (const auto input = arrays_.find(id); input != arrays_.end()) return input->second;
+    if (const auto known = running.arrays.find(id); known != running.arrays.end())
+      return known->second;
+    const ir::Node& node = program().graph[id];
+    Array made;
+    if (node.kind == ir::Kind::local || node.kind == ir::Kind::project) {
+      const NodeId block = node.kind == ir::Kind::project ? node.args[0] : id;
+      made = blocks_.each_client(block, cuts_, around(running)).at(node.index);
+    } else if (node.kind == ir::Kind::loop_param || node.kind == ir::Kind::loop_result) {
+      made = private_value(running, node);
+    } else if (node.kind == ir::Kind::input) {
+      made = from_table(id);
+    } else {
+      const engine::StoreProgram& store = encoders_->impl_->store(running.round, id);
+      std::vector<MergeState> none;
+      Sinks sinks(1);
+      encode_set(running, store.round, store.set, none, sinks);
+      made = std::move(sinks[0]);
+    }
+    return running.arrays[id] = made;
+  }
+
+  // A private state of the iteration that the server says it is; before there is one, its first value.
+  Array private_value(Running& running, const ir::Node& node) {
+    const Array known =
+        private_.find({node.index, node.slot}, shared_value(running, node.args[0]).data);
+    return known ? known : array(running, program().loops[node.index].carried[node.slot].init);
+  }
+
+  // An input of a table as a whole.
+  Array from_table(NodeId id) const {
+    const std::optional<std::string> name = table_name(id);
+    if (!name) throw Bug("an input that is nowhere");
+    const Cut& cut = cut_of(program().graph[id].type().record_set());
+    const RecordTable::Place& place = table_->inputs().find(*name)->second;
+    auto array = std::make_shared<Buffer>(cut.blocks * place.count * cut.stride);
+    std::unique_ptr<RecordCursor> cursor;
+    Buffer block;
+    if (reads() && cut.blocks > 0) {
+      cursor = table_->read(0, cut.block, cut.stride);
+      block.reserve(table_->columns() * cut.stride);
+    }
+    for (std::size_t b = 0; b < cut.blocks; ++b) {
+      if (cursor) cursor->next(block.data());
+      const double* from = cursor ? block.data() : table_->kept(b);
+      std::copy_n(from + place.first * cut.stride, place.count * cut.stride,
+                  array->data() + b * place.count * cut.stride);
+    }
+    return array;
+  }
+
+  // What a round has computed for this client alone.
+  void put_down(Running& running, const Sinks& sinks) {
+    std::vector<Array> arrays;
+    for (std::size_t i = 0; i < sinks.size(); ++i)
+      arrays.push_back(sinks[i] ? Array(sinks[i]) : array(running, running.round.stores[i].node));
+    for (std::size_t i = 0; i < sinks.size(); ++i) {
+      const Store& store = running.round.stores[i];
+      switch (store.what) {
+        case Store::What::result:
+          results_[store.index] = arrays[i];
+          break;
+        case Store::What::keep:
+          kept_results_[program().keeps[store.index].name] =
+              tensor_of(*arrays[i], program().graph[store.node].type());
+          break;
+        case Store::What::state: {
+          const ir::Carried& carried = program().loops[store.index].carried[store.slot];
+          const std::vector<double> now =
+              shared_value(running, program().graph[carried.param].args[0]).data;
+          std::vector<double> next = now;
+          next.back() += 1;
+          private_.put({store.index, store.slot}, next, arrays[i], now);
+          break;
+        }
+      }
+    }
+  }
+
+  void encode_set(Running& running, const Round& round, const SetProgram& set,
+                  std::vector<MergeState>& states, Sinks& sinks) {
+    const Cut& cut = cut_of(set.record_set);
+    std::vector<std::size_t> sink_columns(round.stores.size());
+    for (std::size_t i = 0; i < round.stores.size(); ++i) {
+      const NodeId id = round.stores[i].node;
+      if (is_array(program(), id) || program().graph[id].type().record_set() != set.record_set)
+        continue;
+      sink_columns[i] = cells_of(id);
+      sinks[i] = std::make_shared<Buffer>(cut.blocks * sink_columns[i] * cut.stride);
+    }
+    std::vector<Array> arrays;
+    for (const NodeId id : set.tables.inputs)
+      arrays.push_back(table_name(id) ? nullptr : array(running, id));
+    if (cut.records == 0) return;
     const Tensor numbers({static_cast<std::int64_t>(set.tables.numbers.size())},
                          set.tables.numbers);
-    const std::vector<const Tensor*> shared =
-        shared_values(compiled, set.tables, numbers, received);
+    const std::vector<const Tensor*> shared = shared_values(running, set.tables, numbers);
     // What is too large for memory has no room for more of it.
     Kept* kept =
         set.kept_columns > 0 && !reads() ? &kept_[{round.number, set.record_set}] : nullptr;
-    const bool again = kept != nullptr && still_right(*kept, set, shared);
+    const bool again = kept != nullptr && kept->arrays == arrays && still_right(*kept, set, shared);
     AllOutside outside;
-    Call call{round, set, again ? set.again : set.first, cut, shared, {}, nullptr, &outside};
+    Call call{round,   set,         again ? set.again : set.first,
+              cut,     shared,      {},
+              nullptr, &outside,    arrays,
+              &sinks,  sink_columns};
     if (kept != nullptr) {
       kept->valid = again;
       kept->columns.reserve(cut.blocks * set.kept_columns * cut.stride);
@@ -320,6 +534,7 @@ class Engine::Impl {
       if (record_set_of(round.merges[i]) == set.record_set) states[i] = folded[i];
     }
     if (kept == nullptr || again) return;
+    kept->arrays = arrays;
     kept->depends.clear();
     for (const std::uint32_t number : set.kept_depends) kept->depends.push_back(*shared[number]);
     kept->valid = true;
@@ -382,6 +597,7 @@ class Engine::Impl {
       const bool ours = record_set_of(merge) == call.set.record_set;
       frame.accumulators.push_back(ours ? accumulator_for(merge) : nullptr);
     }
+    frame.sinks.resize(call.sink_columns.size());
     frame.sources.resize(engine::first_input + call.set.tables.inputs.size());
     frame.sources[engine::scratch] = scratch.data();
     frame.sources[engine::fills] = call.fills.data();
@@ -392,6 +608,10 @@ class Engine::Impl {
                                         ? reading->kept.data()
                                         : call.kept + b * call.set.kept_columns * call.cut.stride;
       if (reading != nullptr) reading->cursor->next(reading->block.data());
+      for (std::size_t i = 0; i < frame.sinks.size(); ++i) {
+        if (call.sink_columns[i] > 0)
+          frame.sinks[i] = (*call.sinks)[i]->data() + b * call.sink_columns[i] * call.cut.stride;
+      }
       for (std::size_t i = 0; i < call.set.tables.inputs.size(); ++i) {
         frame.sources[engine::first_input + i] = input_block(call, i, b, reading);
       }
@@ -414,21 +634,24 @@ class Engine::Impl {
 
   // The first column of an input in a block.
   double* input_block(const Call& call, std::size_t index, std::size_t b, Reading* reading) const {
-    const std::uint32_t input = call.set.tables.inputs[index];
-    if (!table_) {
-      return inputs_[input]->data() + b * call.set.tables.input_columns[index] * call.cut.stride;
-    }
-    const RecordTable::Place& place = table_->inputs().find(program().inputs[input].name)->second;
+    if (const Array& array = call.arrays[index])
+      return array->data() + b * call.set.tables.input_columns[index] * call.cut.stride;
+    const std::string name = *table_name(call.set.tables.inputs[index]);
+    const RecordTable::Place& place = table_->inputs().find(name)->second;
     const double* block = reading != nullptr ? reading->block.data() : table_->kept(b);
     return const_cast<double*>(block) + place.first * call.cut.stride;
   }
 
   std::shared_ptr<const Encoders> encoders_;
   EngineOptions options_;
-  std::map<std::string, Cut> cuts_;
-  std::vector<std::shared_ptr<const Buffer>>
-      inputs_;  // by input; null for shared ones, and when there is a table
+  engine::Cuts cuts_;
+  std::map<NodeId, Array> arrays_;  // of inputs that are not read from a table
   std::shared_ptr<const RecordTable> table_;
+  std::map<NodeId, std::string> table_names_;  // of inputs that the table has under another name
+  engine::Blocks blocks_;
+  engine::PrivateStates private_;
+  std::map<std::size_t, Array> results_;  // of a block
+  std::map<std::string, Tensor> kept_results_;
   std::map<std::pair<int, std::string>, Kept> kept_;
 };
 
@@ -439,6 +662,9 @@ Engine::Engine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Client&
                EngineOptions options)
     : Engine(std::make_shared<const Encoders>(std::move(plan), std::move(sizes)), client, options) {
 }
+Engine::Engine(std::shared_ptr<const Encoders> encoders, const Records& records,
+               EngineOptions options)
+    : impl_(std::make_unique<Impl>(std::move(encoders), records, options)) {}
 Engine::Engine(std::shared_ptr<const Encoders> encoders, const Engine& same_client,
                std::int64_t most)
     : impl_(std::make_unique<Impl>(std::move(encoders), *same_client.impl_, most)) {}
@@ -451,7 +677,24 @@ std::optional<Tensor> Engine::array(const std::string& input) const { return imp
 
 std::vector<MergeState> Engine::encode(const Round& round,
                                        const std::map<NodeId, Tensor>& received) {
+  return impl_->encode(round, received).states;
+}
+Engine::Encoded Engine::encode_all(const Round& round, const std::map<NodeId, Tensor>& received) {
   return impl_->encode(round, received);
+}
+const std::map<std::string, Tensor>& Engine::kept() const { return impl_->kept(); }
+bool Engine::has_private() const { return impl_->has_private(); }
+void Engine::save_private(ByteWriter& out) const { impl_->save_private(out); }
+void Engine::restore_private(ByteReader& saved) { impl_->restore_private(saved); }
+void Engine::count(const std::map<std::string, std::int64_t>& counts) { impl_->count(counts); }
+void Engine::give(std::size_t input, std::shared_ptr<const engine::Buffer> array) {
+  impl_->give(input, std::move(array));
+}
+void Engine::give_table(std::size_t input, const std::string& name) {
+  impl_->give_table(input, name);
+}
+std::shared_ptr<const engine::Buffer> Engine::result(std::size_t output) const {
+  return impl_->result(output);
 }
 
 std::int64_t Engine::records() const { return impl_->records(); }

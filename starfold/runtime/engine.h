@@ -11,8 +11,12 @@
 #include "starfold/merge/monoid.h"
 #include "starfold/plan/plan.h"
 #include "starfold/runtime/bind.h"
+#include "starfold/tensor/bytes.h"
 
 namespace starfold {
+namespace engine {
+class Buffer;
+}
 
 struct EngineOptions {
   std::int64_t block_records = 512;  // records per block; results differ by rounding at most
@@ -49,6 +53,12 @@ class Engine {
   // name and type are the same. With `most`, over the first of them alone.
   Engine(std::shared_ptr<const Encoders> encoders, const Engine& same_client,
          std::int64_t most = std::numeric_limits<std::int64_t>::max());
+  // For a block: over so many records of each set, which are given array by array, or lie in a table.
+  struct Records {
+    std::map<std::string, std::int64_t> counts;
+    std::shared_ptr<const RecordTable> table;
+  };
+  Engine(std::shared_ptr<const Encoders> encoders, const Records& records, EngineOptions options);
   ~Engine();
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
@@ -56,6 +66,27 @@ class Engine {
   // The state of each merge of the round, in order. `received` holds the values of round.receives.
   // A RunError names the place in the program, never a record's value.
   std::vector<MergeState> encode(const Round& round, const std::map<ir::NodeId, Tensor>& received);
+
+  // The same, and the states after each of the round's loops over batches.
+  struct Encoded {
+    std::vector<MergeState> states;
+    std::vector<std::vector<Tensor>> passes;
+  };
+  Encoded encode_all(const Round& round, const std::map<ir::NodeId, Tensor>& received);
+
+  // What its client keeps so far, by name.
+  const std::map<std::string, Tensor>& kept() const;
+  // The private states of its client, and those that one with the same records has written. RunError when the bytes
+  // are something else.
+  bool has_private() const;
+  void save_private(ByteWriter& out) const;
+  void restore_private(ByteReader& saved);
+
+  // For a block: its records, input by input, and a federated result that a round has laid down.
+  void count(const std::map<std::string, std::int64_t>& counts);
+  void give(std::size_t input, std::shared_ptr<const engine::Buffer> array);
+  void give_table(std::size_t input, const std::string& name);
+  std::shared_ptr<const engine::Buffer> result(std::size_t output) const;
 
   // How many records there are, in the record set that has most.
   std::int64_t records() const;

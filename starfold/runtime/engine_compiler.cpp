@@ -146,6 +146,9 @@ BlockProgram Compiler::compile(const std::map<NodeId, Columns>& given) {
     costs_[id] = cost(id);
   }
   emit_folds(ir::no_node);
+  for (std::size_t i = 0; i < round_.stores.size(); ++i) {
+    if (stored_here(round_.stores[i].node)) emit_store(i);
+  }
 
   BlockProgram program;
   program.steps = std::move(steps_);
@@ -166,6 +169,22 @@ void Compiler::count_uses() {
   for (const Merge& merge : round_.merges) {
     for (const NodeId arg : node(merge.fold).args) ++uses_[arg];
   }
+  // What is laid down is there for others, too.
+  for (const Store& store : round_.stores) uses_[store.node] += 2;
+}
+
+// Whether a stored value is computed with this record set; an array lies there already.
+bool Compiler::stored_here(NodeId id) const {
+  return !is_array(program_, id) && node(id).type().record_set() == record_set_;
+}
+
+void Compiler::emit_store(std::size_t store) {
+  Step step;
+  step.code = Code::store;
+  step.node = round_.stores[store].node;
+  step.args = {operand(step.node)};
+  step.number = store;
+  add(std::move(step));
 }
 
 std::vector<NodeId> Compiler::find_needed() const {
@@ -174,6 +193,9 @@ std::vector<NodeId> Compiler::find_needed() const {
     const ir::Node& fold = node(merge.fold);
     if (record_set_of(program_, fold) != record_set_) continue;
     for (const NodeId leaf : fold_leaves(fold)) pending.push_back(leaf);
+  }
+  for (const Store& store : round_.stores) {
+    if (stored_here(store.node)) pending.push_back(store.node);
   }
   std::set<NodeId> needed;
   while (!pending.empty()) {
@@ -188,6 +210,7 @@ std::vector<NodeId> Compiler::find_needed() const {
 
 std::vector<NodeId> Compiler::reads(NodeId id) const {
   const ir::Node& n = node(id);
+  if (is_array(program_, id)) return {};
   if (const std::optional<Distances> parts = distances(id)) return {parts->x, parts->points};
   if (const std::optional<Distances> parts = nearest(id)) return {parts->x, parts->points};
   if (is_op(n, "argmax", 1) && negated(n.args[0])) return {node(n.args[0]).args[0]};

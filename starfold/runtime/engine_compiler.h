@@ -52,6 +52,7 @@ class Compiler {
   // --- which values are needed, and which products stay unevaluated
   void count_uses();
   std::vector<ir::NodeId> find_needed() const;
+  bool stored_here(ir::NodeId id) const;
   std::vector<ir::NodeId> fold_leaves(const ir::Node& fold) const;
   void add_leaves(ir::NodeId id, int depth, std::vector<ir::NodeId>& leaves) const;
   bool splits(ir::NodeId id) const;
@@ -87,7 +88,8 @@ class Compiler {
 
   // --- values
   void emit(ir::NodeId id);
-  void emit_input(ir::NodeId id);
+  void emit_array(ir::NodeId id);
+  void emit_store(std::size_t store);
   void emit_unary(ir::NodeId id);
   void emit_binary(ir::NodeId id);
   void emit_ternary(ir::NodeId id);

@@ -95,7 +95,7 @@ std::string source_name(const Plan& plan, const Tables& tables, std::uint32_t so
   if (source == scratch) return "t";
   if (source == fills) return "fill";
   if (source == kept) return "kept";
-  return plan.program.inputs[tables.inputs[source - first_input]].name;
+  return describe(plan, tables.inputs[source - first_input]);
 }
 
 std::string columns_text(const Plan& plan, const Tables& tables, const Columns& columns) {
@@ -177,6 +177,8 @@ std::string_view to_string(Code code) {
       return "groups";
     case Code::fold_count:
       return "count";
+    case Code::store:
+      return "store";
   }
   return "";
 }
@@ -187,9 +189,24 @@ RoundProgram compile_round(const Plan& plan, const Round& round, const SizeValue
   std::set<std::string> record_sets;
   for (const Merge& merge : round.merges)
     record_sets.insert(record_set_of(plan.program, plan.program.graph[merge.fold]));
+  for (const Store& store : round.stores) {
+    if (!is_array(plan.program, store.node))
+      record_sets.insert(plan.program.graph[store.node].type().record_set());
+  }
   for (const std::string& record_set : record_sets) {
     result.sets.push_back(compile_set(plan.program, round, sizes, record_set));
   }
+  return result;
+}
+
+StoreProgram compile_store(const Plan& plan, const Round& round, NodeId node,
+                           const SizeValues& sizes) {
+  StoreProgram result;
+  result.round.number = -1;
+  result.round.encoders = round.encoders;
+  result.round.stores = {{Store::What::result, node, 0, 0}};
+  result.set =
+      compile_set(plan.program, result.round, sizes, plan.program.graph[node].type().record_set());
   return result;
 }
 

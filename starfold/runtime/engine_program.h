@@ -65,6 +65,7 @@ enum class Code {
   fold_gram,     // all sums of a * b
   fold_groups,   // the sums of b among the records with each label
   fold_count,
+  store,  // laid down as a whole
 };
 std::string_view to_string(Code code);
 
@@ -78,11 +79,11 @@ struct Step {
   std::vector<std::uint32_t> places;  // folds: the entry of the result that each cell adds to
   std::size_t merge = 0;              // folds: which merge of the round
   std::size_t stride = 0;             // combine: from one weight to the next
-  std::size_t number = 0;             // gram and groups: which of its merge
-  bool upper = false;                 // gram: symmetric, so one half is enough
-  bool truth = false;                 // accumulate: entries become 0 or 1 before they are joined
-  bool mean = false;    // accumulate: the joined sum is divided by the number of terms
-  bool pooled = false;  // sample: the `terms` columns of an entry must come together
+  std::size_t number = 0;  // gram and groups: which of its merge; store: which of its round
+  bool upper = false;      // gram: symmetric, so one half is enough
+  bool truth = false;      // accumulate: entries become 0 or 1 before they are joined
+  bool mean = false;       // accumulate: the joined sum is divided by the number of terms
+  bool pooled = false;     // sample: the `terms` columns of an entry must come together
 
   double (*map1)(double) = nullptr;
   double (*map2)(double, double) = nullptr;
@@ -123,7 +124,7 @@ struct Tables {
   std::map<double, std::uint32_t> number_places;
   std::vector<Fill> fills;
   std::map<Fill, std::uint32_t> fill_places;  // where each stands in `fills`: there may be many
-  std::vector<std::uint32_t> inputs;          // the inputs that columns are read from
+  std::vector<ir::NodeId> inputs;             // the arrays that columns are read from
   std::vector<std::size_t> input_columns;     // and how many columns each has
 };
 
@@ -143,6 +144,14 @@ struct RoundProgram {
 };
 
 RoundProgram compile_round(const Plan& plan, const Round& round, const SizeValues& sizes);
+
+// One value of a round laid down as a whole, for who needs it before the round is folded: a round of its own.
+struct StoreProgram {
+  Round round;
+  SetProgram set;
+};
+StoreProgram compile_store(const Plan& plan, const Round& round, ir::NodeId node,
+                           const SizeValues& sizes);
 
 // The record set of a fold's operands.
 const std::string& record_set_of(const ir::Program& program, const ir::Node& fold);

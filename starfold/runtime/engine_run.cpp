@@ -327,6 +327,14 @@ void run_quantize(const Step& step, Frame& frame) {
   }
 }
 
+void run_store(const Step& step, const Frame& frame) {
+  double* to = frame.sinks[step.number];
+  for (const Column& column : step.args[0].columns) {
+    std::copy_n(frame.column(column), frame.records, to);
+    to += frame.stride;
+  }
+}
+
 void run_labels(const Step& step, Frame& frame) {
   for (const Column& column : step.args[0].columns) {
     const double* label = frame.column(column);
@@ -444,6 +452,8 @@ void run_all(const Step& step, Frame& frame) {
       return run_quantize(step, frame);
     case Code::labels:
       return run_labels(step, frame);
+    case Code::store:
+      return run_store(step, frame);
     case Code::lookup:
       return run_lookup(step, frame);
     case Code::general:

@@ -22,6 +22,7 @@ struct Frame {
   std::size_t stride = 0;             // from one column to the next
   std::vector<double*> sources;       // the first column of each source
   std::vector<const Tensor*> shared;  // the shared values
+  std::vector<double*> sinks;         // where each stored value of this block goes
   // Of the round's merges that fold this record set: what this chunk of blocks has folded.
   std::vector<std::unique_ptr<Accumulator>> accumulators;
   std::vector<const double*> pointers;  // room for lists of columns

@@ -15,7 +15,7 @@ using ir::NodeId;
 
 void Compiler::emit(NodeId id) {
   const ir::Node& n = node(id);
-  if (n.kind == Kind::input) return emit_input(id);
+  if (is_array(program_, id)) return emit_array(id);
   if (n.kind != Kind::apply) throw Bug("an encoder that is no operation");
   if (n.op == &quantize_op()) return emit_quantize(id);
   switch (n.op->kernel) {
@@ -58,13 +58,12 @@ void Compiler::emit(NodeId id) {
   }
 }
 
-void Compiler::emit_input(NodeId id) {
-  const std::uint32_t input = node(id).index;
+void Compiler::emit_array(NodeId id) {
   const auto cells = static_cast<std::size_t>(element_count(unit_shape(id)));
-  const auto found = std::find(tables_.inputs.begin(), tables_.inputs.end(), input);
+  const auto found = std::find(tables_.inputs.begin(), tables_.inputs.end(), id);
   const auto number = static_cast<std::uint32_t>(found - tables_.inputs.begin());
   if (found == tables_.inputs.end()) {
-    tables_.inputs.push_back(input);
+    tables_.inputs.push_back(id);
     tables_.input_columns.push_back(cells);
   }
   for (std::uint32_t cell = 0; cell < cells; ++cell)

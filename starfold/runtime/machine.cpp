@@ -42,7 +42,10 @@ Shape Machine::fold_shape(const Merge& merge) const {
   return cell_shape(plan_->program.graph[merge.fold].type(), sizes_);
 }
 
-void Machine::absorb(const std::vector<MergeState>& merged) {
+void Machine::absorb(const std::vector<MergeState>& merged,
+                     std::vector<std::vector<Tensor>> passes) {
+  for (std::size_t i = 0; i < round_->passes.size(); ++i)
+    values_[round_->passes[i]] = std::move(passes.at(i));
   for (std::size_t i = 0; i < round_->merges.size(); ++i) {
     values_[round_->merges[i].fold] = {round_->merges[i].monoid->finish(merged[i])};
     check(round_->merges[i].fold);
@@ -79,10 +82,18 @@ void Machine::begin_loop(const LoopStep& step) {
   frame.limit = iteration_limit(value(loop.count).item(), loop);
   std::vector<Tensor>& states = loop_values_[step.loop];
   states.clear();
-  for (const ir::Carried& carried : loop.carried) states.push_back(value(carried.init));
-  for (std::size_t i = 0; i < states.size(); ++i) values_[loop.carried[i].param] = {states[i]};
+  // Private states are the clients' business: their places here hold nothing.
+  for (const ir::Carried& carried : loop.carried)
+    states.push_back(carried.type.federated() ? Tensor() : value(carried.init));
+  set_params(loop, states);
   frames_.push_back(frame);
   if (frame.limit == 0) close_loop();
+}
+
+void Machine::set_params(const ir::Loop& loop, const std::vector<Tensor>& states) {
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (!loop.carried[i].type.federated()) values_[loop.carried[i].param] = {states[i]};
+  }
 }
 
 // Ends one pass through a block; true when the whole program has ended.
@@ -90,15 +101,19 @@ bool Machine::end_block() {
   Frame& frame = frames_.back();
   record_traces(frame.loop);
   if (frame.loop == ir::no_loop) {
-    for (const ir::Output& output : plan_->program.outputs)
-      results_.outputs[output.name] = value(output.node);
+    for (const ir::Output& output : plan_->program.outputs) {
+      if (!plan_->program.graph[output.node].federated())
+        results_.outputs[output.name] = value(output.node);
+    }
     frames_.clear();
     return true;
   }
   if (stop_ != nullptr && *stop_) throw RunError("the run was stopped");
   const ir::Loop& loop = plan_->program.loops[frame.loop];
   std::vector<Tensor>& states = loop_values_[frame.loop];
-  for (std::size_t i = 0; i < states.size(); ++i) states[i] = value(loop.carried[i].next);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (!loop.carried[i].type.federated()) states[i] = value(loop.carried[i].next);
+  }
   ++frame.iteration;
   ++results_.iterations[frame.loop];
   const bool stop = frame.iteration >= frame.limit ||
@@ -107,7 +122,7 @@ bool Machine::end_block() {
     close_loop();
     return false;
   }
-  for (std::size_t i = 0; i < states.size(); ++i) values_[loop.carried[i].param] = {states[i]};
+  set_params(loop, states);
   frame.step = 0;
   frame.entered = false;
   return false;

@@ -31,8 +31,8 @@ class Machine {
   const Round* round() const { return round_; }
   // The values to send for this round, by node.
   std::map<ir::NodeId, Tensor> to_send() const;
-  // Takes the merged state of the round and decodes up to the next one.
-  void absorb(const std::vector<MergeState>& merged);
+  // Takes the merged state of the round, and inside a block the results of its passes, and decodes up to the next one.
+  void absorb(const std::vector<MergeState>& merged, std::vector<std::vector<Tensor>> passes = {});
 
   // Outputs, traces and iterations so far.
   const Results& results() const { return results_; }
@@ -54,6 +54,7 @@ class Machine {
   void restore_frames(ByteReader& saved);
   void advance();
   void begin_loop(const LoopStep& step);
+  void set_params(const ir::Loop& loop, const std::vector<Tensor>& states);
   bool end_block();
   void close_loop();
   void finish_step();

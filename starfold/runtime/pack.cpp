@@ -11,6 +11,8 @@
 namespace starfold {
 namespace {
 
+using ir::NodeId;
+
 constexpr std::size_t few_clients = 16;        // not worth it
 constexpr std::int64_t few_records = 1 << 15;  // more fill blocks of their own
 
@@ -113,11 +115,40 @@ Client unpack(const ir::Program& program, const Pack& pack, const Arrays& arrays
 
 std::int64_t reported_records(const ir::Program& program, const Client& client) {
   const std::map<std::string, std::int64_t> counts = record_counts(program, client);
+  // What a client has once is not what it has records of.
+  for (const auto& [record_set, count] : counts) {
+    if (record_set != ir::client_set) return count;
+  }
   return counts.empty() ? 0 : counts.begin()->second;
+}
+
+bool tells_clients_apart(const ir::Program& program) {
+  if (!program.keeps.empty()) return true;
+  for (NodeId id = 0; id < program.graph.size(); ++id) {
+    const ir::Node& node = program.graph[id];
+    if (node.block || (node.federated() && node.type().record_set() == ir::client_set) ||
+        (node.federated() && node.kind == ir::Kind::loop_param))
+      return true;
+  }
+  return false;
+}
+
+std::vector<Pack> take_apart(const ir::Program& program, Pack pack) {
+  std::vector<Pack> packs;
+  if (pack.clients.size() < 2) {
+    packs.push_back(std::move(pack));
+    return packs;
+  }
+  for (std::size_t i = 0; i < pack.clients.size(); ++i) {
+    Client client = unpack(program, pack, pack.records.arrays, i, i + 1);
+    packs.push_back(alone(program, std::move(client), pack.clients[i].place));
+  }
+  return packs;
 }
 
 std::vector<Pack> pack_clients(const ir::Program& program, std::vector<Client> clients) {
   require_names(clients);
+  if (tells_clients_apart(program)) return keep_apart(program, std::move(clients));
   std::vector<std::size_t> small;
   bool fit = clients.size() > few_clients && binds(program, clients.front());
   for (std::size_t i = 0; fit && i < clients.size(); ++i) {

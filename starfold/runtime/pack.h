@@ -38,6 +38,13 @@ std::vector<Pack> pack_clients(const ir::Program& program, std::vector<Client> c
 Client unpack(const ir::Program& program, const Pack& pack, const Arrays& arrays, std::size_t first,
               std::size_t last);
 
+// Whether it matters to a program which records are whose: it has blocks, private states, values per client or
+// results that stay.
+bool tells_clients_apart(const ir::Program& program);
+
+// Every client of a pack by itself.
+std::vector<Pack> take_apart(const ir::Program& program, Pack pack);
+
 // The records that a report counts for a client: those of the bare star, or of the first named one.
 std::int64_t reported_records(const ir::Program& program, const Client& client);
 

@@ -139,6 +139,8 @@ std::string check_json(const CompiledProgram& program, const StudyFacts* study,
       {"diagnostics", std::move(diagnostics)},
       {"types", std::move(types)},
       {"rounds", std::move(rounds)}};
+  if (is_split(compilation.program))
+    members.insert(members.begin() + 1, {"split", nlohmann::json(true)});
   if (privacy != nullptr) {
     members.emplace_back("privacy",
                          nlohmann::json{{"unit", to_string(privacy->found.unit)},

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <set>
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
@@ -67,6 +68,21 @@ void remove_abandoned(const fs::path& target) {
     const bool gone = process > 0 && kill(process, 0) != 0 && errno == ESRCH;
     if (gone && only_result_files(entry.path())) remove_folder(entry.path());
   }
+}
+
+// The name of a client as that of a folder: one step down, whatever it is called, and its own.
+std::string folder_name(const std::string& client, std::set<std::string>& taken) {
+  std::string name = client;
+  for (char& c : name) {
+    if (c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20) c = '_';
+  }
+  if (name.empty() || name == "." || name == "..") name = "_" + name;
+  constexpr std::size_t longest = 200;
+  name = name.substr(0, longest);
+  std::string own = name;
+  for (int number = 2; !taken.insert(own).second; ++number)
+    own = fmt::format("{}_{}", name, number);
+  return own;
 }
 
 void write_file(const fs::path& path, const std::string& content) {
@@ -148,10 +164,19 @@ void write_results(const StudyRun& run) {
       {"outputs.json", outputs_file(run)}, {"report.html", report_html(run.report, *run.program)}};
   for (const auto& [name, tensor] : run.report.results.outputs)
     files[name + ".npy"] = format_npy(tensor);
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < run.report.clients.size() && !run.report.results.kept.empty(); ++i) {
+    const std::string own = folder_name(run.report.clients[i].name, taken);
+    for (const auto& [name, parts] : run.report.results.kept)
+      files[fmt::format("clients/{}/{}.npy", own, name)] = format_npy(parts.at(i));
+  }
   files["run.json"] = record_file(run, hashes_of(files));
   try {
     fs::create_directories(aside);
-    for (const auto& [name, content] : files) write_file(aside / name, content);
+    for (const auto& [name, content] : files) {
+      fs::create_directories((aside / name).parent_path());
+      write_file(aside / name, content);
+    }
     require_replaceable(target, folder);  // someone may have put something there meanwhile
     move_into_place(aside, target);
   } catch (const fs::filesystem_error& failure) {

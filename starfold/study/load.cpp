@@ -22,9 +22,14 @@ void require_clients(const Study& study, const ir::Program& program) {
 StudyData simulate_clients(const Study& study, const ir::Program& program,
                            const Settings& settings) {
   StudyData data;
-  data.packs.push_back(simulate(program, parse_simulation(study.simulation),
-                                bind_settings(program, settings), plan_memory(study.memory).records,
-                                threads_of(study)));
+  Pack pack =
+      simulate(program, parse_simulation(study.simulation), bind_settings(program, settings),
+               plan_memory(study.memory).records, threads_of(study));
+  if (tells_clients_apart(program) || study.federation.sample.clients > 0) {
+    data.packs = take_apart(program, std::move(pack));
+  } else {
+    data.packs.push_back(std::move(pack));
+  }
   return data;
 }
 

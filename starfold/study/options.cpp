@@ -199,6 +199,13 @@ Study make_study(const StudyOptions& options) {
   if (!options.out.empty()) study.out = options.out;
   if (options.threads > 0) study.threads = options.threads;
   if (options.client_details) study.client_details = true;
+  if (options.sample > 0) study.federation.sample.clients = options.sample;
+  if (!options.sample_seed.empty()) {
+    double seed = 0;
+    if (parse_number(options.sample_seed, seed) != NumberFault::none || seed != std::floor(seed))
+      throw StudyError("--sample-seed takes a whole number");
+    study.federation.sample.seed = seed;
+  }
   if (!study.clients.empty() && !study.simulation.empty())
     throw StudyError("a run has clients with data or simulated ones, not both");
   if (!study.formula.empty() && !study.simulation.empty())

@@ -27,6 +27,8 @@ struct StudyOptions {
   std::string out = {};
   int threads = 0;
   bool client_details = false;
+  int sample = 0;                // 0: every round is asked of all clients
+  std::string sample_seed = {};  // a whole number
 };
 
 // Whether a file of this name is a study.

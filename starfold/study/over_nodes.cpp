@@ -171,6 +171,7 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   const ColumnPlan columns =
       plan_columns(typed, sources, study.bindings, study.categoricals, formula);
   identity.run = new_run();
+  identity.sample = study.federation.sample;
   identity.study = fs::path(study.file).filename().string();
   identity.bindings = binding_text(bindings_of(columns, study.missing));
   if (study.privacy) {
@@ -199,6 +200,7 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
     throw named(unmet, typed, input_names(columns));
   }
   checkpoint.finish();
+  report.sample = study.federation.sample;
   for (const StudyClient& client : study.clients) report.pinned_keys += client.key.empty() ? 0 : 1;
   report.columns = input_names(columns);
   return report;

@@ -71,6 +71,10 @@ nlohmann::json options_json(const Study& study) {
   if (study.memory > 0) json["memory"] = study.memory;
   if (study.threads > 0) json["threads"] = study.threads;
   if (study.client_details) json["client_details"] = true;
+  if (study.federation.sample.clients > 0) {
+    json["sample"] = study.federation.sample.clients;
+    json["sample_seed"] = study.federation.sample.seed;
+  }
   return json;
 }
 

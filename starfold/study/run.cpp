@@ -11,6 +11,7 @@
 #include "starfold/page/pages.h"
 #include "starfold/runtime/demand.h"
 #include "starfold/runtime/reference.h"
+#include "starfold/study/diagnose.h"
 #include "starfold/study/load.h"
 #include "starfold/study/over_nodes.h"
 
@@ -50,6 +51,7 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
   options.stop = control.stop;
   options.watch = control.watch;
   options.privacy = run.study.privacy;
+  options.sample = run.study.federation.sample;
   options.secure = run.study.secure;
   // A federation is never empty: where there is nothing to read, one without records stands in.
   const bool alone = packs.empty();
@@ -57,6 +59,31 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
   RunReport report = run_packs(run.program, std::move(packs), settings, options);
   if (alone) report.clients.clear();
   return report;
+}
+
+// A matrix that cannot be solved with says nothing to a person; the columns that made it so do.
+RunError with_reason(const RunError& error, const Evidence& evidence) {
+  const std::string_view what = error.what();
+  const bool matrix =
+      what.find("is singular") != what.npos || what.find("not positive definite") != what.npos;
+  const std::string reason = matrix ? singular_columns(evidence) : "";
+  if (reason.empty()) return error;
+  const std::string text = fmt::format("{}\n{}", what, reason);
+  return error.where() ? RunError(text, *error.where()) : RunError(text);
+}
+
+// RunError when missing values have left no record at all.
+void require_records(const Study& study, const StudyData& data) {
+  std::int64_t dropped = 0;
+  for (const std::int64_t count : data.dropped) dropped += count;
+  if (study.missing != Missing::drop || dropped == 0) return;
+  for (const Pack& pack : data.packs) {
+    for (const PackedClient& client : pack.clients) {
+      if (client.records > 0) return;
+    }
+  }
+  throw RunError(
+      fmt::format("no records are left: all {} lack a value in a column that is used", dropped));
 }
 
 // Over data that is here.
@@ -70,11 +97,18 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
     throw DataError(error);
   }
   const double load_seconds = loading.seconds();
+  require_records(run.study, data);
+  Evidence evidence{{}, data.columns};
+  for (const Pack& pack : data.packs) {
+    if (pack.records.table) evidence.tables.push_back(pack.records.table);
+  }
   try {
     run.report = control.reference ? run_reference(typed, data.packs, settings)
                                    : run_federated(run, std::move(data.packs), settings, control);
   } catch (const Unmet& unmet) {
     throw named(unmet, typed, data.columns);
+  } catch (const RunError& error) {
+    throw with_reason(error, evidence);
   }
   run.report.times.load = load_seconds;
   run.report.columns = std::move(data.columns);
@@ -112,6 +146,18 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
     throw StudyError("only a run over nodes can be gone on with: this study has none");
   if (run.study.privacy && control.reference)
     throw StudyError("--reference computes without noise: it cannot keep what [privacy] promises");
+  const std::int64_t sample = run.study.federation.sample.clients;
+  if (sample > 0 && control.reference)
+    throw StudyError("--reference gives the answer of all clients: it cannot go with --sample");
+  if (sample > static_cast<std::int64_t>(run.study.clients.size()) && run.study.simulation.empty())
+    throw StudyError(fmt::format("--sample asks {} clients, but there are {}", sample,
+                                 run.study.clients.size()));
+  if (sample > 0 && run.study.secure)
+    throw StudyError("masks are agreed among all clients: they cannot go with --sample");
+  if (sample > 0 && run.study.privacy)
+    throw StudyError(
+        "rounds that are asked of some clients only are not accounted for: --sample cannot go with "
+        "[privacy]");
   if (over_nodes && control.reference)
     throw StudyError("the records of nodes are not here: --reference needs them in one place");
   if (over_nodes) {

@@ -70,9 +70,14 @@ std::string stranger_in(const fs::path& folder) {
   std::error_code error;
   if (fs::is_empty(folder, error)) return {};
   const std::map<std::string, std::string> hashes = recorded_hashes(folder);
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, error)) {
+    const std::string name = entry.path().lexically_relative(folder).generic_string();
     const auto found = hashes.find(name);
+    // A folder is ours when a file of ours lies in it.
+    const auto inside = hashes.lower_bound(name + "/");
+    if (!entry.is_symlink(error) && entry.is_directory(error) && inside != hashes.end() &&
+        inside->first.starts_with(name + "/"))
+      continue;
     if (found == hashes.end() || entry.is_symlink(error) || !entry.is_regular_file(error) ||
         sha256_hex(read_all(entry.path())) != found->second)
       return name;
@@ -82,8 +87,11 @@ std::string stranger_in(const fs::path& folder) {
 
 bool only_result_files(const fs::path& folder) {
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, error)) {
     const fs::path name = entry.path().filename();
+    const fs::path within = entry.path().lexically_relative(folder);
+    if (!entry.is_symlink(error) && entry.is_directory(error) && *within.begin() == "clients")
+      continue;
     const bool ours = name == record_name || name == "outputs.json" || name == "report.html" ||
                       name.extension() == ".npy";
     if (!ours || entry.is_symlink(error) || !entry.is_regular_file(error)) return false;

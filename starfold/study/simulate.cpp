@@ -299,7 +299,9 @@ Pack simulate(const ir::Program& program, const Simulation& simulation, const Si
     if (!input.type.federated()) continue;
     const std::string& set = input.type.record_set();
     if (counts.count(set) == 0) {
-      counts[set] = draw_counts(simulation, array++);
+      counts[set] = set == ir::client_set
+                        ? std::vector<std::int64_t>(static_cast<std::size_t>(simulation.clients), 1)
+                        : draw_counts(simulation, array++);
       for (const std::int64_t count : counts[set]) totals[set] += count;
     }
     double size = 8;
@@ -333,9 +335,12 @@ Pack simulate(const ir::Program& program, const Simulation& simulation, const Si
     std::int64_t end = 0;
     for (const std::int64_t count : own) ends.push_back(end += count);
   }
+  auto reported = counts.begin();
+  if (reported != counts.end() && reported->first == ir::client_set && counts.size() > 1)
+    ++reported;
   for (std::int64_t client = 0; client < simulation.clients; ++client) {
     const std::int64_t records =
-        counts.empty() ? 0 : counts.begin()->second[static_cast<std::size_t>(client)];
+        counts.empty() ? 0 : reported->second[static_cast<std::size_t>(client)];
     pack.clients.push_back(
         {fmt::format("client {}", client + 1), records, static_cast<std::size_t>(client)});
   }

@@ -309,8 +309,13 @@ class Reader : TomlReader {
       fail(*root.get("client"), "some clients are nodes and some are files: all must be the same");
     const toml::node* section = root.get("federation");
     if (section != nullptr) {
-      if (nodes == 0) fail(*section, "[federation] is about clients that are nodes: there is none");
-      read_federation_keys(table(*section, "federation"));
+      // A sample is drawn from clients of any kind.
+      const toml::table& keys = table(*section, "federation");
+      for (const auto& [key, value] : keys) {
+        if (nodes == 0 && key.str() != "sample" && key.str() != "sample_seed")
+          fail(*section, "[federation] is about clients that are nodes: there is none");
+      }
+      read_federation_keys(keys);
     }
     for (const StudyClient& client : study_.clients) {
       if (federation.via == Federation::Via::sockets && client.node.empty())
@@ -323,7 +328,8 @@ class Reader : TomlReader {
 
   void read_federation_keys(const toml::table& section) {
     only(section, "federation",
-         {"via", "on_dropout", "timeout", "checkpoint", "superlink", "root_certificates"});
+         {"via", "on_dropout", "timeout", "checkpoint", "superlink", "root_certificates", "sample",
+          "sample_seed"});
     Federation& federation = study_.federation;
     const auto text = [&](const char* key) {
       const toml::node* node = section.get(key);
@@ -341,6 +347,10 @@ class Reader : TomlReader {
     }
     if (const toml::node* node = section.get("timeout"))
       federation.timeout = seconds(*node, "federation.timeout");
+    if (const toml::node* node = section.get("sample"))
+      federation.sample.clients = integer(*node, "federation.sample", 1);
+    if (const toml::node* node = section.get("sample_seed"))
+      federation.sample.seed = static_cast<double>(integer(*node, "federation.sample_seed", 0));
     federation.checkpoint = path(text("checkpoint"));
     federation.superlink = text("superlink");
     federation.root_certificates = path(text("root_certificates"));

@@ -32,6 +32,7 @@ struct Federation {
   std::string checkpoint;  // a folder; empty: beside the study
   std::string superlink;   // an address, for Flower
   std::string root_certificates;
+  Sample sample;  // of how many clients each round is asked
 };
 
 struct Study {

@@ -13,6 +13,7 @@
 namespace starfold::ast {
 
 struct Expr;
+struct Fn;
 using ExprPtr = std::unique_ptr<Expr>;
 
 // A name and where it stands.
@@ -32,16 +33,17 @@ struct Subscript {
 };
 
 enum class ExprKind {
-  number,     // 2.5e-3, inf, nan, pi: value in `number`, spelling in `text`
-  name,       // x
-  unary,      // `-` or `not` in `text`, one arg
-  binary,     // operator in `text` (+ - * / @ ^ and or == != < <= > >=), two args
-  call,       // text(args) or text[subscripts](args); `module` for stats.cov(x)
-  index,      // args[0][subscripts]
-  transpose,  // args[0]'
-  list,       // [a, b, c]
-  tuple,      // (a, b): only as the result of a function
-  invalid,    // a syntax error was reported here
+  number,       // 2.5e-3, inf, nan, pi: value in `number`, spelling in `text`
+  name,         // x
+  unary,        // `-` or `not` in `text`, one arg
+  binary,       // operator in `text` (+ - * / @ ^ and or == != < <= > >=), two args
+  call,         // text(args) or text[subscripts](args); `module` for stats.cov(x)
+  index,        // args[0][subscripts]
+  transpose,    // args[0]'
+  list,         // [a, b, c]
+  tuple,        // (a, b): only as the result of a function or of each client
+  each_client,  // each client { ... }: what stands between the braces is in `block`
+  invalid,      // a syntax error was reported here
 };
 
 struct Expr {
@@ -55,6 +57,7 @@ struct Expr {
   std::vector<Subscript> subscripts;  // call: the axes; index: the indices
   bool has_subscripts = false;        // call: axes were written, even if none
   bool parenthesized = false;         // the user wrote (e); kept for the formatter
+  std::shared_ptr<const Fn> block;    // each client: statements and result, without a name
 };
 
 // One axis of a written type: a star, or a size as an expression.
@@ -110,17 +113,19 @@ struct State {
   Name name;
   std::optional<TypeExpr> type;
   ExprPtr value;
+  bool at_client = false;  // private state: it lives at the clients
 };
 struct Update {
   Name name;
   ExprPtr value;
 };
 struct Repeat {
-  ExprPtr count;  // an integer literal or a name
+  ExprPtr count;  // an integer literal or a name; of batches(k, seed) the k
   Block body;
   ExprPtr until;  // may be null
   Span open;      // the opening brace
   Span close;     // the closing brace: where comments of the body end
+  ExprPtr seed;   // of batches(k, seed); null for an ordinary loop
 };
 struct Trace {
   Name name;
@@ -134,7 +139,8 @@ struct Demand {
 };
 struct Output {
   Name name;
-  ExprPtr value;  // may be null
+  ExprPtr value;      // may be null
+  bool kept = false;  // keep: it stays at each client
 };
 
 struct Stmt {

@@ -1,7 +1,10 @@
 #include "starfold/syntax/format.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "starfold/syntax/format_expr.h"
@@ -14,13 +17,26 @@ namespace {
 
 constexpr std::size_t line_width = 100;
 
+// All `each client` of an expression, in the order of the text; not those inside of them.
+void find_blocks(const ast::Expr& expr, std::vector<const ast::Expr*>& found) {
+  if (expr.kind == ast::ExprKind::each_client) return found.push_back(&expr);
+  for (const ast::ExprPtr& arg : expr.args) find_blocks(*arg, found);
+  for (const ast::Subscript& subscript : expr.subscripts) {
+    if (subscript.first) find_blocks(*subscript.first, found);
+    if (subscript.last) find_blocks(*subscript.last, found);
+  }
+}
+
 // Writes statements and the comments between them. What a comment belongs to follows from its
 // place: after a statement on its line, or on a line of its own before the next. Comments inside a
-// statement come to stand before it, those between `}` and `until` before the brace.
+// statement come to stand before it, those between `}` and `until` before the brace, and so do those behind a block
+// that stands inside a statement.
 class Formatter {
  public:
   Formatter(const SourceMap& sources, const ast::File& file)
-      : text_(sources[file.id].text()), comments_(file.comments) {}
+      : text_(sources[file.id].text()),
+        comments_(file.comments),
+        blocks_([this](Layout& layout, const ast::Expr& expr) { each_client(layout, expr); }) {}
 
   std::string run(const ast::Block& items) {
     block(items, nullptr, static_cast<std::uint32_t>(text_.size()));
@@ -36,6 +52,9 @@ class Formatter {
   void comment_above();
   void write_comment();
   void body(Span open, Span close, const ast::Block& items, const ast::Fn* fn);
+  std::uint32_t begin_piece(std::initializer_list<const ast::Expr*> exprs, std::uint32_t end);
+  void each_client(Layout& layout, const ast::Expr& expr);
+  std::string lines_of(const ast::Fn& block, std::uint32_t limit, std::size_t margin);
   bool comment_before(std::uint32_t end) const {
     return next_ < comments_.size() && comments_[next_].span.begin < end;
   }
@@ -61,6 +80,9 @@ class Formatter {
   std::uint32_t last_end_ = 0;  // where the last written thing ends in the text
   bool first_in_block_ = true;
   std::size_t margin_ = 0;
+  Layout::Blocks blocks_;
+  std::vector<const ast::Expr*> piece_;  // the blocks of the piece at hand
+  std::uint32_t piece_end_ = 0;
   std::string out_;
 };
 
@@ -130,8 +152,8 @@ void Formatter::block(const ast::Block& items, const ast::Fn* fn, std::uint32_t 
   first_in_block_ = true;
   for (const ast::Stmt& stmt : items) statement(stmt, end);
   if (fn) {
-    before(fn->value_span, fn->value_span.end);
-    Layout layout;
+    before(fn->value_span, begin_piece({fn->value.get()}, fn->value_span.end));
+    Layout layout(blocks_);
     lay_out(layout, *fn->value);
     write(layout);
     after(fn->value_span.end, end);
@@ -139,14 +161,33 @@ void Formatter::block(const ast::Block& items, const ast::Fn* fn, std::uint32_t 
   own_line_comments(end);
 }
 
-void Formatter::statement(const ast::Stmt& stmt, std::uint32_t block_end) {
-  std::uint32_t head_end = stmt.span.end;
-  if (const auto* fn = std::get_if<ast::Fn>(&stmt.node); fn && fn->braces) {
-    head_end = fn->open.begin;
+// Notes the blocks of what is written next, and gives the place of the first: comments before it stand above.
+std::uint32_t Formatter::begin_piece(std::initializer_list<const ast::Expr*> exprs,
+                                     std::uint32_t end) {
+  piece_.clear();
+  piece_end_ = end;
+  for (const ast::Expr* expr : exprs) {
+    if (expr != nullptr) find_blocks(*expr, piece_);
   }
-  const auto* repeat = std::get_if<ast::Repeat>(&stmt.node);
-  if (repeat) head_end = repeat->open.begin;
-  before(stmt.span, head_end);
+  return piece_.empty() ? end : piece_.front()->block->open.begin;
+}
+
+void Formatter::statement(const ast::Stmt& stmt, std::uint32_t block_end) {
+  const auto head = [&](const auto& n) {
+    using Node = std::decay_t<decltype(n)>;
+    if constexpr (std::is_same_v<Node, ast::Fn>) {
+      return n.braces ? begin_piece({}, n.open.begin) : begin_piece({n.value.get()}, stmt.span.end);
+    } else if constexpr (std::is_same_v<Node, ast::Repeat>) {
+      return begin_piece({n.count.get(), n.seed.get()}, n.open.begin);
+    } else if constexpr (std::is_same_v<Node, ast::Input>) {
+      return begin_piece({n.fallback.get()}, stmt.span.end);
+    } else if constexpr (std::is_same_v<Node, ast::Import>) {
+      return begin_piece({}, stmt.span.end);
+    } else {
+      return begin_piece({n.value.get()}, stmt.span.end);
+    }
+  };
+  before(stmt.span, std::visit(head, stmt.node));
   const auto write_node = [&](const auto& n) {
     if constexpr (std::is_same_v<decltype(n), const ast::Repeat&>) {
       node(n, stmt.span.end);
@@ -169,6 +210,46 @@ void Formatter::body(Span open, Span close, const ast::Block& items, const ast::
   margin_ -= 2;
 }
 
+// A block without statements and comments may stand on one line.
+void Formatter::each_client(Layout& layout, const ast::Expr& expr) {
+  const ast::Fn& block = *expr.block;
+  std::uint32_t limit = piece_end_;
+  for (const ast::Expr* other : piece_) {
+    const std::uint32_t begin = other->block->open.begin;
+    if (begin > block.open.begin) limit = std::min(limit, begin);
+  }
+  bool lines = !block.body.empty();
+  for (const ast::Comment& comment : comments_)
+    lines = lines || (comment.span.begin > block.open.begin && comment.span.begin < limit);
+  std::vector<const ast::Expr*> inner;
+  if (!lines) find_blocks(*block.value, inner);
+  layout.text("each client {");
+  if (lines || !inner.empty())
+    return layout.lines(" ... }", [this, &block, limit](std::size_t margin) {
+      return lines_of(block, limit, margin);
+    });
+  layout.open();
+  layout.indent();
+  layout.line();
+  lay_out(layout, *block.value);
+  layout.dedent();
+  layout.line();
+  layout.close();
+  layout.text("}");
+}
+
+// What stands between the braces of a block, from the end of its first line to the closing brace.
+std::string Formatter::lines_of(const ast::Fn& block, std::uint32_t limit, std::size_t margin) {
+  std::string outer = std::exchange(out_, {});
+  const std::size_t outer_margin = std::exchange(margin_, margin);
+  body(block.open, block.close, block.body, &block);
+  margin_ += 2;
+  while (comment_before(limit)) comment_above();
+  margin_ = outer_margin;
+  out_.swap(outer);
+  return outer + std::string(margin, ' ') + "}";
+}
+
 // `head = value` in one layout.
 void assign(Layout& layout, std::string_view sign, const ast::Expr& value) {
   layout.text(" ");
@@ -183,20 +264,20 @@ void typed(Layout& layout, const ast::TypeExpr& type) {
 }
 
 void Formatter::node(const ast::Import& node) {
-  Layout layout;
+  Layout layout(blocks_);
   layout.text("import " + node.module.text);
   write(layout);
 }
 
 void Formatter::node(const ast::SizeDecl& node) {
-  Layout layout;
+  Layout layout(blocks_);
   layout.text("size " + node.name.text);
   assign(layout, "=", *node.value);
   write(layout);
 }
 
 void Formatter::node(const ast::Input& node) {
-  Layout layout;
+  Layout layout(blocks_);
   layout.text("input " + node.name.text);
   typed(layout, node.type);
   if (node.fallback) assign(layout, "=", *node.fallback);
@@ -204,7 +285,7 @@ void Formatter::node(const ast::Input& node) {
 }
 
 void Formatter::node(const ast::Fn& node) {
-  Layout layout;
+  Layout layout(blocks_);
   layout.text("fn " + node.name.text);
   lay_out_list(layout, "(", node.params, ")", [&](const ast::Param& param) {
     layout.text(param.name.text);
@@ -225,7 +306,7 @@ void Formatter::node(const ast::Fn& node) {
 }
 
 void Formatter::node(const ast::Let& node) {
-  Layout layout;
+  Layout layout(blocks_);
   layout.text("let ");
   if (node.tuple) {
     lay_out_list(layout, "(", node.names, ")",
@@ -239,32 +320,39 @@ void Formatter::node(const ast::Let& node) {
 }
 
 void Formatter::node(const ast::State& node) {
-  Layout layout;
-  layout.text("state " + node.name.text);
+  Layout layout(blocks_);
+  layout.text((node.at_client ? "private state " : "state ") + node.name.text);
   if (node.type) typed(layout, *node.type);
   assign(layout, "=", *node.value);
   write(layout);
 }
 
 void Formatter::node(const ast::Update& node) {
-  Layout layout;
+  Layout layout(blocks_);
   layout.text(node.name.text);
   assign(layout, "<-", *node.value);
   write(layout);
 }
 
 void Formatter::node(const ast::Repeat& node, std::uint32_t end) {
-  Layout head;
+  Layout head(blocks_);
   head.text("repeat ");
+  if (node.seed) head.text("batches(");
   lay_out(head, *node.count);
+  if (node.seed) {
+    head.text(", ");
+    lay_out(head, *node.seed);
+    head.text(")");
+  }
   head.text(" {");
   write(head);
   body(node.open, node.close, node.body, nullptr);
-  Layout foot;
+  Layout foot(blocks_);
   foot.text("}");
   if (node.until) {
     margin_ += 2;
-    while (comment_before(end)) comment_above();
+    const std::uint32_t head_end = begin_piece({node.until.get()}, end);
+    while (comment_before(head_end)) comment_above();
     margin_ -= 2;
     foot.text(" until ");
     lay_out(foot, *node.until);
@@ -273,7 +361,7 @@ void Formatter::node(const ast::Repeat& node, std::uint32_t end) {
 }
 
 void Formatter::node(const ast::Trace& node) {
-  Layout layout;
+  Layout layout(blocks_);
   layout.text("trace " + node.name.text);
   assign(layout, "=", *node.value);
   write(layout);
@@ -288,8 +376,8 @@ void Formatter::node(const ast::Demand& node) {
 }
 
 void Formatter::node(const ast::Output& node) {
-  Layout layout;
-  layout.text("output " + node.name.text);
+  Layout layout(blocks_);
+  layout.text((node.kept ? "keep " : "output ") + node.name.text);
   if (node.value) assign(layout, "=", *node.value);
   write(layout);
 }

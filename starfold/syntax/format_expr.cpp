@@ -125,6 +125,8 @@ void bare(Layout& layout, const ast::Expr& expr) {
       return list(layout, expr, "[", "]");
     case ast::ExprKind::tuple:
       return list(layout, expr, "(", ")");
+    case ast::ExprKind::each_client:
+      return layout.blocks() ? layout.blocks()(layout, expr) : layout.text("each client { ... }");
     case ast::ExprKind::invalid:
       return layout.text("<invalid>");
   }

@@ -10,6 +10,10 @@ void Layout::text(std::string_view words) {
   }
 }
 
+void Layout::lines(std::string_view words, std::function<std::string(std::size_t margin)> write) {
+  pieces_.push_back({Op::lines, std::string(words), std::move(write)});
+}
+
 std::string Layout::print_flat() const {
   std::string out;
   for (const Piece& piece : pieces_) out += piece.words;
@@ -22,7 +26,10 @@ Layout::Measure Layout::measure() const {
             std::vector<std::size_t>(count)};
   std::vector<std::size_t> groups;
   for (std::size_t i = 0; i < count; ++i) {
-    m.before[i + 1] = m.before[i] + pieces_[i].words.size();
+    // Lines of their own fit on none.
+    constexpr std::size_t endless = 1 << 20;
+    m.before[i + 1] =
+        m.before[i] + (pieces_[i].op == Op::lines ? endless : pieces_[i].words.size());
     if (pieces_[i].op == Op::open) groups.push_back(i);
     if (pieces_[i].op == Op::close) {
       m.group_end[groups.back()] = i;
@@ -30,7 +37,8 @@ Layout::Measure Layout::measure() const {
     }
   }
   for (std::size_t i = count; i-- > 0;) {
-    const bool breaks = pieces_[i].op == Op::line || pieces_[i].op == Op::fill;
+    const bool breaks =
+        pieces_[i].op == Op::line || pieces_[i].op == Op::fill || pieces_[i].op == Op::lines;
     m.to_break[i] = breaks ? 0 : m.to_break[i + 1] + pieces_[i].words.size();
   }
   return m;
@@ -47,6 +55,10 @@ std::string Layout::print(std::size_t margin, std::size_t width) const {
     switch (piece.op) {
       case Op::text:
         break;
+      case Op::lines:
+        out += piece.write(margin);
+        column = margin;
+        continue;
       case Op::line:
         breaks = broken.back();
         break;

@@ -96,11 +96,11 @@ void Parser::lose_names(std::size_t first) {
 
 void Parser::statement(Place place, ast::Block& out) {
   failed_ = false;
-  depth_ = 0;
+  depth_ = depth_base_;
   brackets_.clear();
   const std::size_t first = at_;
   const std::uint32_t begin = peek().begin;
-  const bool misplaced = place != Place::file && only_in_file(peek().kind);
+  const bool misplaced = place != Place::file && (only_in_file(peek().kind) || at_keep());
   if (misplaced) report_misplaced(place);
   std::optional<Node> read = node();
   if (!failed_ && !at_end()) fail_end();
@@ -142,6 +142,8 @@ std::optional<Parser::Node> Parser::node() {
     default:
       break;
   }
+  if (at_private()) return state_node();
+  if (at_keep()) return output_node();
   if (at(TokenKind::name) && peek(1).kind == TokenKind::left_arrow) return update_node();
   fail_statement();
   return std::nullopt;
@@ -205,7 +207,7 @@ std::optional<Parser::Node> Parser::fn_node() {
   } else if (at_block()) {
     node.braces = true;
     node.open = span(peek());
-    node.close = block(node.body, &node);
+    node.close = block(Place::function, node.body, &node);
   } else {
     fail(node.result ? "`=` or `{` after the type of the result"
                      : "`->`, `=` or `{` after the parameters");
@@ -254,10 +256,12 @@ std::optional<Parser::Node> Parser::let_node() {
 }
 
 std::optional<Parser::Node> Parser::state_node() {
+  const bool at_client = at_private();
+  if (at_client) take();
   take();
   auto declared = name("a name after `state`");
   if (!declared) return std::nullopt;
-  ast::State node{std::move(*declared), optional_type(), nullptr};
+  ast::State node{std::move(*declared), optional_type(), nullptr, at_client};
   node.value = assigned("first value after the state");
   return node;
 }
@@ -295,16 +299,17 @@ std::optional<Parser::Node> Parser::demand_node() {
 }
 
 std::optional<Parser::Node> Parser::output_node() {
-  take();
-  auto declared = name("a name after `output`");
+  const bool kept = at_keep();
+  const std::string word(text(take()));
+  auto declared = name(fmt::format("a name after `{}`", word));
   if (!declared) return std::nullopt;
-  ast::Output node{std::move(*declared), nullptr};
+  ast::Output node{std::move(*declared), nullptr, kept};
   if (accept(TokenKind::equal)) {
     node.value = value();
   } else if (!at_end()) {
-    fail("`=` or the end of the line", at(TokenKind::comma)
-                                           ? "write one `output` line for each result"
-                                           : "give the result a name: output name = ...");
+    fail("`=` or the end of the line",
+         at(TokenKind::comma) ? fmt::format("write one `{}` line for each result", word)
+                              : fmt::format("give the result a name: {} name = ...", word));
   }
   return node;
 }
@@ -318,7 +323,7 @@ std::optional<Parser::Node> Parser::repeat_node() {
     return std::nullopt;
   }
   node.open = span(peek());
-  node.close = block(node.body, nullptr);
+  node.close = block(Place::repeat, node.body, nullptr);
   const std::size_t after = at_;
   skip_newlines();
   if (accept(TokenKind::kw_until)) {
@@ -327,6 +332,26 @@ std::optional<Parser::Node> Parser::repeat_node() {
     at_ = after;
   }
   return node;
+}
+
+// batches(k, seed), of which the word is the token at hand.
+bool Parser::batches(ast::Repeat& node) {
+  take();
+  std::vector<ast::ExprPtr> args;
+  const Token opener = take();
+  const bool read = elements(opener, TokenKind::right_paren, [&] {
+    Parsed argument = expression();
+    if (argument) args.push_back(std::move(argument.expr));
+    return failed_ == false;
+  });
+  if (read && args.size() != 2)
+    fail("two values in `batches(k, seed)`",
+         "write how many records a batch has and the seed of their order: repeat batches(32, 1) { "
+         "... }");
+  const bool good = !failed_ && args.size() == 2;
+  node.count = good ? std::move(args[0]) : invalid_leaf().expr;
+  node.seed = good ? std::move(args[1]) : invalid_leaf().expr;
+  return good;
 }
 
 void Parser::repeat_count(ast::Repeat& node) {
@@ -338,6 +363,11 @@ void Parser::repeat_count(ast::Repeat& node) {
             {},
             {},
             "the number is a limit; what ends a loop earlier is `until`"});
+  }
+  if (at_word("batches") && peek(1).kind == TokenKind::left_paren) {
+    if (batches(node)) return;
+    while (!at_end() && !at(TokenKind::left_brace)) take();
+    return;
   }
   if (at(TokenKind::name) || (at(TokenKind::number) && peek().integer)) {
     node.count = leaf(at(TokenKind::name) ? ast::ExprKind::name : ast::ExprKind::number).expr;
@@ -363,13 +393,13 @@ bool Parser::at_block() {
   return at(TokenKind::left_brace);
 }
 
-Span Parser::block(ast::Block& body, ast::Fn* fn) {
+Span Parser::block(Place place, ast::Block& body, ast::Fn* fn) {
   const bool header_failed = failed_;
   const Token open = peek();
   if (block_depth_ < max_block_depth) {
     take();
     ++block_depth_;
-    block_statements(open, body, fn);
+    block_statements(place, open, body, fn);
     --block_depth_;
     // Without a brace the block ends where the next statement's line begins.
     if (!accept(TokenKind::right_brace) && tokens_[at_ - 1].kind == TokenKind::newline) --at_;
@@ -383,28 +413,31 @@ Span Parser::block(ast::Block& body, ast::Fn* fn) {
   return span(tokens_[at_ - 1]);
 }
 
-void Parser::block_statements(const Token& open, ast::Block& body, ast::Fn* fn) {
+void Parser::block_statements(Place place, const Token& open, ast::Block& body, ast::Fn* fn) {
   failed_ = false;
   for (;;) {
     skip_newlines();
     if (at(TokenKind::end_of_file) || forgot_brace(open)) return unfinished_block(open);
     if (at(TokenKind::right_brace)) break;
     const bool update = at(TokenKind::name) && peek(1).kind == TokenKind::left_arrow;
-    if (!fn || update || starts_statement(peek().kind) || at(TokenKind::kw_until)) {
-      statement(fn ? Place::function : Place::repeat, body);
+    if (!fn || update || starts_statement(peek().kind) || at(TokenKind::kw_until) || at_private() ||
+        at_keep()) {
+      statement(place, body);
     } else {
       result_expression(open, *fn);
     }
   }
   if (fn && !fn->value && !failed_) {
-    fail("an expression before `}`", "the last line of a function is its result");
+    fail("an expression before `}`", place == Place::client
+                                         ? "the last line of `each client` is its result"
+                                         : "the last line of a function is its result");
   }
 }
 
 // An expression on a line of its own inside a function: the result, if it is the last.
 void Parser::result_expression(const Token& open, ast::Fn& fn) {
   failed_ = false;
-  depth_ = 0;
+  depth_ = depth_base_;
   brackets_.clear();
   const std::size_t first = at_;
   if (starts_foreign_statement()) {

@@ -29,6 +29,10 @@ constexpr std::array foreign = {
     Foreign{"print", "show a result with output"},
     Foreign{"from", "write import and the name of the module"},
     Foreign{"use", "write import and the name of the module"},
+    Foreign{"each", "a value per client is written: let v = each client { ... }"},
+    Foreign{"private",
+            "a state that stays at the clients is written: private state c : [*client] = 0"},
+    Foreign{"keep", "a result that stays at the clients is written: keep name = ..."},
 };
 
 std::string_view foreign_help(std::string_view word) {
@@ -320,23 +324,35 @@ void Parser::report_brace_below() {
 }
 
 void Parser::report_misplaced(Place place) {
+  if (client_depth_ > 0) {
+    return report({Code::InsideClient,
+                   fmt::format("{} cannot stand inside `each client`", quoted(text(peek()))),
+                   {span(peek()), "only at the top level of a program"},
+                   {},
+                   "a block is a part of what each client computes on its own",
+                   at(TokenKind::kw_output) || at_keep()
+                       ? "make it a result of the block, and write this after it"
+                       : std::string(advice_for_misplaced(peek().kind))});
+  }
   const std::string_view where = place == Place::repeat ? "repeat" : "a function";
   report({Code::Misplaced,
           fmt::format("{} cannot stand inside {}", quoted(text(peek())), where),
           {span(peek()), "only at the top level of a program"},
           {},
           {},
-          std::string(advice_for_misplaced(peek().kind))});
+          at_keep() ? "write it after the closing brace"
+                    : std::string(advice_for_misplaced(peek().kind))});
 }
 
 // An expression inside a function that is not its last line.
 void Parser::report_stray(Span expression) {
+  const std::string_view what = client_depth_ > 0 ? "`each client`" : "the function";
   if (continues_line(peek().kind) && !at(TokenKind::minus)) return;  // reported at the operator
   failed_ = true;
   report({Code::UnexpectedToken,
-          fmt::format("expected `}}` after the result of the function, found {}", found()),
+          fmt::format("expected `}}` after the result of {}, found {}", what, found()),
           {span(peek()), "expected `}` here"},
-          {{expression, "the result of the function"}},
+          {{expression, fmt::format("the result of {}", what)}},
           {},
           at(TokenKind::minus) ? "to continue the line before, put `-` at its end"
                                : "give the value a name with let, or move it to the last line"});

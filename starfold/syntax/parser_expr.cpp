@@ -31,6 +31,7 @@ int level(TokenKind kind) {
 // Every node goes through here: trees higher than the limit would overflow the stack of whoever
 // walks them, however flat their text is.
 Parsed Parser::finish(Parsed parsed) {
+  tallest_ = std::max(tallest_, parsed.height);
   if (parsed.height <= max_expression_depth) return parsed;
   fail_depth();
   return {};
@@ -178,7 +179,7 @@ Parsed Parser::operand() {
     case TokenKind::number:
       return leaf(ast::ExprKind::number);
     case TokenKind::name:
-      return name_or_call();
+      return at_each() ? each_client() : name_or_call();
     case TokenKind::left_paren:
       return parenthesized();
     case TokenKind::left_bracket:
@@ -370,6 +371,41 @@ Parsed Parser::list() {
   expr->text_span = span(opener);
   const Span where = expr->span;
   return finish({std::move(expr), where, height + 1});
+}
+
+// each client { ... }: statements inside an expression. What is open around it waits.
+Parsed Parser::each_client() {
+  const std::uint32_t begin = peek().begin;
+  take();
+  const Span words = span_since(begin);
+  take();
+  if (!at_block()) {
+    fail("`{` after `each client`");
+    return {};
+  }
+  auto body = std::make_shared<ast::Fn>();
+  body->braces = true;
+  body->open = span(peek());
+  const std::vector<Token> open_brackets = brackets_;
+  const int depth = depth_;
+  const int base = std::exchange(depth_base_, depth_ + 1);
+  const int tallest = std::exchange(tallest_, 1);
+  ++client_depth_;
+  body->close = block(Place::client, body->body, body.get());
+  --client_depth_;
+  const int height = 1 + tallest_;
+  tallest_ = tallest;
+  depth_base_ = base;
+  depth_ = depth;
+  brackets_ = open_brackets;
+  auto expr = std::make_unique<ast::Expr>();
+  expr->kind = ast::ExprKind::each_client;
+  expr->span = span_since(begin);
+  expr->text = "each client";
+  expr->text_span = {words.file, begin, words.end + 7};
+  expr->block = std::move(body);
+  const Span where = expr->span;
+  return finish({std::move(expr), where, height});
 }
 
 // Takes the closing bracket of the innermost open one.

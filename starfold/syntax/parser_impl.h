@@ -38,7 +38,7 @@ class Parser {
   ast::File run();
 
  private:
-  enum class Place { file, function, repeat };
+  enum class Place { file, function, repeat, client };
   using Node = decltype(ast::Stmt::node);
 
   // Tokens (parser.cpp).
@@ -83,6 +83,10 @@ class Parser {
   std::string assignment_help() const;
 
   // Statements (parser.cpp).
+  bool at_word(std::string_view word) const { return at(TokenKind::name) && text(peek()) == word; }
+  bool at_private() const { return at_word("private") && peek(1).kind == TokenKind::kw_state; }
+  bool at_keep() const { return at_word("keep") && peek(1).kind == TokenKind::name; }
+  bool at_each() const { return at_word("each") && text(peek(1)) == "client"; }
   void statement(Place place, ast::Block& out);
   std::optional<Node> node();
   std::optional<Node> import_node();
@@ -98,10 +102,11 @@ class Parser {
   std::optional<Node> output_node();
   bool parameters(ast::Fn& fn);
   void repeat_count(ast::Repeat& node);
+  bool batches(ast::Repeat& node);
   bool at_block();
-  // The body of a repeat (`fn` is null) or of a function; gives the place of its closing brace.
-  Span block(ast::Block& body, ast::Fn* fn);
-  void block_statements(const Token& open, ast::Block& body, ast::Fn* fn);
+  // The body of a repeat (`fn` is null), of a function or of each client; gives the place of its closing brace.
+  Span block(Place place, ast::Block& body, ast::Fn* fn);
+  void block_statements(Place place, const Token& open, ast::Block& body, ast::Fn* fn);
   void result_expression(const Token& open, ast::Fn& fn);
   bool forgot_brace(const Token& open) const;
   std::optional<ast::Name> name(std::string_view expected);
@@ -126,6 +131,7 @@ class Parser {
   Parsed index_or_call(Parsed base);
   Parsed parenthesized();
   Parsed list();
+  Parsed each_client();
   Parsed leaf(ast::ExprKind kind);
   Parsed invalid_leaf();
   Parsed binary(Parsed left, const Token& op, Parsed right);
@@ -150,7 +156,10 @@ class Parser {
   std::size_t unclosed_at_ = 0;  // where a missing brace was reported
   bool continued_ = false;       // the last line was reported as starting with an operator
   int depth_ = 0;
+  int depth_base_ = 0;  // of the statement at hand: it may stand inside an expression
+  int tallest_ = 0;     // the height of the highest expression read so far
   int block_depth_ = 0;
+  int client_depth_ = 0;         // each client around the statement at hand
   std::vector<Token> brackets_;  // open ( and [ of the statement at hand
   ast::File out_;
 };

@@ -9,6 +9,7 @@ using ast::Expr;
 using ast::ExprKind;
 
 std::string expr(const Expr& e);
+std::string each_client(const Expr& e);
 
 std::string optional_expr(const ast::ExprPtr& e) { return e ? expr(*e) : ""; }
 
@@ -61,6 +62,8 @@ std::string expr(const Expr& e) {
       return form("list", e);
     case ExprKind::tuple:
       return form("tuple", e);
+    case ExprKind::each_client:
+      return each_client(e);
     case ExprKind::invalid:
       return "(invalid)";
   }
@@ -81,8 +84,8 @@ std::string optional_type(const std::optional<ast::TypeExpr>& t) {
 
 class Printer {
  public:
-  std::string run(const ast::File& file) {
-    block(file.items);
+  std::string run(const ast::Block& statements) {
+    block(statements);
     return std::move(text_);
   }
 
@@ -124,14 +127,15 @@ class Printer {
     line(fmt::format("let{}{} = {}", names, optional_type(node.type), expr(*node.value)));
   }
   void print(const ast::State& node) {
-    line(fmt::format("state {}{} = {}", node.name.text, optional_type(node.type),
-                     expr(*node.value)));
+    line(fmt::format("{}state {}{} = {}", node.at_client ? "private " : "", node.name.text,
+                     optional_type(node.type), expr(*node.value)));
   }
   void print(const ast::Update& node) {
     line(fmt::format("update {} = {}", node.name.text, expr(*node.value)));
   }
   void print(const ast::Repeat& node) {
-    line("repeat " + expr(*node.count));
+    line(node.seed ? fmt::format("repeat batches {} {}", expr(*node.count), expr(*node.seed))
+                   : "repeat " + expr(*node.count));
     inner(node.body);
     if (node.until) line("until " + expr(*node.until));
   }
@@ -143,7 +147,7 @@ class Printer {
                      node.sentence));
   }
   void print(const ast::Output& node) {
-    line(fmt::format("output {}{}", node.name.text,
+    line(fmt::format("{} {}{}", node.kept ? "keep" : "output", node.name.text,
                      node.value ? " = " + expr(*node.value) : std::string()));
   }
 
@@ -151,8 +155,21 @@ class Printer {
   int depth_ = 0;
 };
 
+// (each_client (let ...) ... result): each statement's lines one after the other.
+std::string each_client(const ast::Expr& e) {
+  std::string text = "(each_client";
+  std::string inside = Printer().run(e.block->body);
+  for (std::size_t at = 0; at < inside.size();) {
+    const std::size_t end = inside.find('\n', at);
+    const std::size_t first = inside.find_first_not_of(' ', at);
+    text += " {" + inside.substr(first, end - first) + "}";
+    at = end + 1;
+  }
+  return text + " " + expr(*e.block->value) + ")";
+}
+
 }  // namespace
 
-std::string print(const ast::File& file) { return Printer().run(file); }
+std::string print(const ast::File& file) { return Printer().run(file.items); }
 
 }  // namespace starfold

@@ -56,4 +56,20 @@ Tensor slices_between(const Tensor& tensor, std::size_t axis, std::int64_t first
   return part;
 }
 
+Tensor pick_slices(const Tensor& tensor, std::size_t axis, std::span<const std::uint32_t> slices) {
+  const AxisView view(tensor.shape, axis);
+  Tensor picked;
+  picked.shape = tensor.shape;
+  picked.shape[axis] = static_cast<std::int64_t>(slices.size());
+  picked.data.clear();
+  picked.data.reserve(static_cast<std::size_t>(element_count(picked.shape)));
+  for (std::size_t o = 0; o < view.outer; ++o) {
+    for (const std::uint32_t at : slices) {
+      const auto begin = tensor.data.begin() + static_cast<std::ptrdiff_t>(view.slice(o, at));
+      picked.data.insert(picked.data.end(), begin, begin + static_cast<std::ptrdiff_t>(view.inner));
+    }
+  }
+  return picked;
+}
+
 }  // namespace starfold

@@ -2,6 +2,8 @@
 // `inner` numbers that lie side by side. One record is one slice of every part.
 #pragma once
 
+#include <span>
+
 #include "starfold/tensor/tensor.h"
 
 namespace starfold {
@@ -38,5 +40,8 @@ Tensor keep_slices(const Tensor& tensor, std::size_t axis, const std::vector<cha
 // The slices of a tensor along this axis from `first` to before `last`.
 Tensor slices_between(const Tensor& tensor, std::size_t axis, std::int64_t first,
                       std::int64_t last);
+
+// Slices of a tensor along this axis, in this order.
+Tensor pick_slices(const Tensor& tensor, std::size_t axis, std::span<const std::uint32_t> slices);
 
 }  // namespace starfold

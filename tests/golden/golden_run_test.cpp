@@ -64,10 +64,13 @@ Federation random_federation(const ir::Program& program, std::mt19937_64& random
     std::map<std::string, std::int64_t> counts;
     for (const ir::Input& input : program.inputs) {
       if (!input.type.federated()) continue;
+      const bool row = input.type.record_set() == ir::client_set;
       const auto records =
           counts
               .emplace(input.type.record_set(),
-                       base == 0 ? 0 : base + static_cast<std::int64_t>(random() % 3))
+                       row         ? 1
+                       : base == 0 ? 0
+                                   : base + static_cast<std::int64_t>(random() % 3))
               .first->second;
       Shape shape = cell_shape(input.type, sizes);
       shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*input.type.record_axis()), records);
@@ -90,6 +93,20 @@ void expect_equal(const Results& expected, const Results& actual) {
           a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-9 * (1 + std::abs(a));
       EXPECT_TRUE(same) << name << "[" << i << "]: " << a << " by definition, " << b
                         << " by the engine";
+    }
+  }
+  ASSERT_EQ(expected.kept.size(), actual.kept.size());
+  for (const auto& [name, parts] : expected.kept) {
+    ASSERT_EQ(parts.size(), actual.kept.at(name).size());
+    for (std::size_t client = 0; client < parts.size(); ++client) {
+      const Tensor& other = actual.kept.at(name)[client];
+      ASSERT_EQ(parts[client].shape, other.shape) << name;
+      for (std::size_t i = 0; i < other.data.size(); ++i) {
+        const double a = parts[client].data[i];
+        EXPECT_TRUE(a == other.data[i] || (std::isnan(a) && std::isnan(other.data[i])) ||
+                    std::abs(a - other.data[i]) <= 1e-9 * (1 + std::abs(a)))
+            << name << " of client " << client;
+      }
     }
   }
   EXPECT_EQ(expected.iterations, actual.iterations);

@@ -177,6 +177,7 @@ class Reader {
         return index(expr);
       case ast::ExprKind::call:
         return call(expr);
+      case ast::ExprKind::each_client:
       case ast::ExprKind::invalid:
         break;
     }

@@ -119,6 +119,8 @@ inline std::string tree(const ast::Expr& expr) {
       return "(list" + parts + ")";
     case ast::ExprKind::tuple:
       return "(tuple" + parts + ")";
+    case ast::ExprKind::each_client:
+      return "(each client {" + tree(expr.block->body) + "} " + tree(*expr.block->value) + ")";
     case ast::ExprKind::invalid:
       break;
   }
@@ -159,13 +161,15 @@ struct StatementTree {
     return (n.tuple ? "let tuple" : "let") + names + " " + tree(n.type) + " " + tree(n.value);
   }
   std::string operator()(const ast::State& n) const {
-    return "state " + n.name.text + " " + tree(n.type) + " " + tree(n.value);
+    return (n.at_client ? "private state " : "state ") + n.name.text + " " + tree(n.type) + " " +
+           tree(n.value);
   }
   std::string operator()(const ast::Update& n) const {
     return "update " + n.name.text + " " + tree(n.value);
   }
   std::string operator()(const ast::Repeat& n) const {
-    return "repeat " + tree(n.count) + " {" + tree(n.body) + "} " + tree(n.until);
+    return "repeat " + tree(n.count) + (n.seed ? " batches " + tree(n.seed) : "") + " {" +
+           tree(n.body) + "} " + tree(n.until);
   }
   std::string operator()(const ast::Trace& n) const {
     return "trace " + n.name.text + " " + tree(n.value);
@@ -174,7 +178,7 @@ struct StatementTree {
     return (n.must ? "require " : "expect ") + tree(n.value) + " \"" + n.sentence + "\"";
   }
   std::string operator()(const ast::Output& n) const {
-    return "output " + n.name.text + " " + tree(n.value);
+    return (n.kept ? "keep " : "output ") + n.name.text + " " + tree(n.value);
   }
 };
 

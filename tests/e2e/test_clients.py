@@ -1,0 +1,346 @@
+"""Values per client: what a NumPy program that knows the split computes, what stays at clients, samples, nodes."""
+import json
+
+import numpy as np
+from conftest import ROOT, array
+from node_federation import hospital
+
+FEDAVG = """
+input x : [*, p]
+input y : [*]
+state theta : [p] = zeros(p)
+repeat 50 {
+  let (local, n) = each client {
+    state b : [p] = theta
+    repeat 5 {
+      let loss = mean[*](softplus(x @ b) - y * (x @ b))
+      b <- b - 0.5 * grad(loss, b)
+    }
+    (b, records(x))
+  }
+  theta <- sum[*](n[:, new] * local) / sum[*](n)
+}
+output theta
+"""
+
+FEDPROX = FEDAVG.replace("grad(loss, b)", "(grad(loss, b) + 0.3 * (b - theta))")
+
+SCAFFOLD = """
+input x : [*, p]
+input y : [*]
+input rate : [] = 0.2
+state theta = zeros(p)
+state control = zeros(p)
+private state own : [*client, p] = zeros(p)
+repeat 30 {
+  let (local, next) = each client {
+    state b = theta
+    repeat 4 {
+      let loss = mean[*](softplus(x @ b) - y * (x @ b))
+      b <- b - rate * (grad(loss, b) - own + control)
+    }
+    (b, own - control + (theta - b) / (4 * rate))
+  }
+  control <- control + mean[*](next - own)
+  theta <- mean[*](local)
+  own <- next
+}
+keep predicted = sigmoid(x @ theta)
+keep own
+output theta
+"""
+
+
+def split(seed=1, sizes=(20, 7, 1, 34), p=3):
+    random = np.random.default_rng(seed)
+    clients = {}
+    for i, n in enumerate(sizes):
+        x = random.normal(size=(n, p)) + 0.3 * i
+        y = (random.uniform(size=n) < 1 / (1 + np.exp(-(x @ np.array([1.0, -1, 0.5]) + 0.5 * i - 1)))).astype(float)
+        clients[f"site{i}"] = {"x": x, "y": y}
+    return clients
+
+
+def gradient(client, b):
+    return client["x"].T @ (1 / (1 + np.exp(-client["x"] @ b)) - client["y"]) / len(client["y"])
+
+
+def fedavg(clients, prox=0.0):
+    theta = np.zeros(3)
+    for _ in range(50):
+        models, counts = [], []
+        for client in clients.values():
+            b = theta.copy()
+            for _ in range(5):
+                b = b - 0.5 * (gradient(client, b) + prox * (b - theta))
+            models.append(b)
+            counts.append(len(client["y"]))
+        theta = np.array(counts) @ np.array(models) / sum(counts)
+    return theta
+
+
+def scaffold(clients, rate=0.2):
+    theta, control = np.zeros(3), np.zeros(3)
+    own = {name: np.zeros(3) for name in clients}
+    for _ in range(30):
+        models, nexts = {}, {}
+        for name, client in clients.items():
+            b = theta.copy()
+            for _ in range(4):
+                b = b - rate * (gradient(client, b) - own[name] + control)
+            models[name] = b
+            nexts[name] = own[name] - control + (theta - b) / (4 * rate)
+        control = control + np.mean([nexts[n] - own[n] for n in clients], axis=0)
+        theta = np.mean(list(models.values()), axis=0)
+        own = nexts
+    return theta, own
+
+
+def theta_of(result):
+    assert result.code == 0, result.err
+    return array(result.json()["outputs"]["theta"])
+
+
+def test_fedavg_and_fedprox_are_numpys(starfold, federation, program):
+    clients = split()
+    arguments = federation(clients)
+    for text, prox in ((FEDAVG, 0.0), (FEDPROX, 0.3)):
+        path = program(text)
+        want = fedavg(clients, prox)
+        for more in ([], ["--reference"], ["--threads", "1"]):
+            got = starfold("run", path, "--json", *arguments, *more)
+            assert np.abs(theta_of(got) - want).max() < 1e-10
+        assert starfold("run", path, "--json", *arguments).json()["rounds"] == 50  # a block costs no round
+
+
+def test_scaffold_is_numpys_and_what_is_kept_stays(starfold, federation, program, tmp_path):
+    clients = split(2)
+    arguments = federation(clients)
+    want, own = scaffold(clients)
+    result = starfold("run", program(SCAFFOLD), "--json", *arguments, "--out", tmp_path / "out")
+    assert np.abs(theta_of(result) - want).max() < 1e-10
+    for name, client in clients.items():
+        kept = np.load(tmp_path / "out" / "clients" / name / "predicted.npy")
+        assert np.abs(kept - 1 / (1 + np.exp(-client["x"] @ want))).max() < 1e-10
+        assert np.abs(np.load(tmp_path / "out" / "clients" / name / "own.npy")[0] - own[name]).max() < 1e-10
+    # Again into the same folder: it holds what was written before, and nothing else.
+    assert starfold("run", program(SCAFFOLD), *arguments, "--out", tmp_path / "out").code == 0
+    # Nothing of it is sent: the messages are those of the program without it.
+    without = program("\n".join(line for line in SCAFFOLD.splitlines() if not line.startswith("keep")), "without.fold")
+    plain = starfold("run", without, "--json", *arguments).json()
+    kept = result.json()
+    assert kept["rounds"] == plain["rounds"] + 1  # the results are computed after the last iteration
+    numbers = [c["bytes_sent"] for c in kept["clients"]]
+    assert max(numbers) - max(c["bytes_sent"] for c in plain["clients"]) < 400  # an empty message
+    reference = starfold("run", program(SCAFFOLD), "--json", *arguments, "--reference")
+    assert np.abs(theta_of(reference) - want).max() < 1e-10
+
+
+def test_check_says_that_the_split_matters(starfold, program):
+    answer = starfold("check", program(SCAFFOLD), "--json").json()
+    assert answer["ok"] is True and answer["split"] is True
+    merges = [merge for one in answer["rounds"] for merge in one["merges"]]
+    assert merges and all(merge["split"] is True for merge in merges)
+    assert [kept["name"] for one in answer["rounds"] for kept in one.get("keeps", [])] == ["predicted", "own"]
+    types = {entry["name"]: entry["type"] for entry in answer["types"]}
+    assert types["local"] == "[*client, p]" and types["own"] == "[*client, p]" and types["b"] == "[p]"
+    text = starfold("check", program(SCAFFOLD)).out
+    assert "depends on how the records are split" in text and "stays" in text
+    mixed = starfold("check", program("input x : [*]\nlet a = each client { sum[*](x) }\n"
+                                      "output t = sum[*](x)\noutput s = sum[*](square(a))\n"), "--json").json()
+    assert sorted(bool(m.get("split")) for r in mixed["rounds"] for m in r["merges"]) == [False, True]
+    plain = starfold("check", program("input x : [*]\noutput t = sum[*](x)\n"), "--json").json()
+    assert "split" not in plain and "split" not in plain["rounds"][0]["merges"][0]
+    explained = starfold("explain", program(SCAFFOLD))
+    assert explained.code == 0 and "each client" in explained.out and "repeat up to 4 times" in explained.out
+    assert "cluster" in starfold("explain", program(SCAFFOLD), "--dot").out
+    assert starfold("explain", program(SCAFFOLD), "--json").code == 0
+    base = starfold("check", program(SCAFFOLD), "--base", "--json").json()
+    assert base["ok"] is False and any("each client" in d["message"] for d in base["diagnostics"])
+
+
+def test_batches_are_the_same_everywhere(starfold, federation, program):
+    text = """
+input x : [*, p]
+input y : [*]
+state theta = zeros(p)
+state turn = 0
+repeat 5 {
+  let (local, steps, seen) = each client {
+    state b = theta
+    state steps = 0
+    state seen = 0
+    repeat batches(4, turn) {
+      b <- b - 0.1 * grad(mean[*](square(x @ b - y)), b)
+      steps <- steps + 1
+      seen <- seen + records(x)
+    }
+    (b, steps, seen)
+  }
+  turn <- turn + 1
+  theta <- mean[*](local)
+}
+output theta
+"""
+    text = text.replace("  theta <- mean[*](local)\n", "  trace steps = sum[*](steps)\n  trace seen = sum[*](seen)\n  theta <- mean[*](local)\n")
+    clients = split(3, (10, 0, 1, 8))
+    arguments = federation(clients)
+    path = program(text)
+    runs = [starfold("run", path, "--json", *arguments, *more).json() for more in ([], ["--threads", "1"], ["--reference"])]
+    assert runs[0]["outputs"] == runs[1]["outputs"]
+    assert np.abs(array(runs[0]["outputs"]["theta"]) - array(runs[2]["outputs"]["theta"])).max() < 1e-12
+    assert runs[0]["traces"]["steps"] == [3 + 0 + 1 + 2] * 5  # the last batch may be smaller; no records, no iterations
+    assert runs[0]["traces"]["seen"] == [19] * 5
+    whole = text.replace("batches(4, turn)", "batches(1000, turn)")  # one batch of all
+    steps = starfold("run", program(whole, "whole.fold"), "--json", *arguments).json()
+    assert steps["traces"]["steps"] == [3] * 5
+    wrong = starfold("run", program(text.replace("batches(4", "batches(0.5"), "wrong.fold"), *arguments)
+    assert wrong.code == 3 and "whole number of at least 1" in wrong.err
+
+
+def test_one_row_per_client(starfold, federation, program):
+    text = ("input x : [*]\ninput w : [*client, q]\nlet s = each client { sum[*](x) * w }\n"
+            "output total = sum[*](s)\noutput n = records(w)\n")
+    random = np.random.default_rng(4)
+    clients = {f"c{i}": {"x": random.normal(size=i), "w": random.normal(size=(1, 2))} for i in range(3)}
+    answer = starfold("run", program(text), "--json", *federation(clients)).json()
+    want = sum(c["x"].sum() * c["w"][0] for c in clients.values())
+    assert np.abs(array(answer["outputs"]["total"]) - want).max() < 1e-12
+    assert array(answer["outputs"]["n"]) == 3
+    clients["c1"]["w"] = random.normal(size=(2, 2))
+    wrong = starfold("run", program(text), *federation(clients))
+    assert wrong.code == 3 and "exactly one row" in wrong.err and "c1" in wrong.err
+
+
+def test_derivatives_of_a_marginal_likelihood(starfold, federation, program):
+    """The likelihood of a random intercept by client, and its gradient, against differences."""
+    text = """
+input x : [*, p]
+input y : [*]
+input theta : [q]
+let marginal = each client {
+  let r = y - x @ theta[1:p]
+  let s2 = exp(theta[p + 1])
+  let t2 = exp(theta[p + 2])
+  let n = records(x)
+  let total = sum[*](r)
+  -0.5 * (n * log(s2) + log(1 + n * t2 / s2) + (sum[*](square(r)) - t2 / (s2 + n * t2) * total^2) / s2)
+}
+output value = sum[*](marginal)
+output g = grad(sum[*](marginal), theta)
+output h = hessian(sum[*](marginal), theta)
+output rows = sum[*](outer(grad(marginal, theta), grad(marginal, theta)))
+"""
+    text = text.replace("[q]", "[p + 2]")
+    arguments = federation(split(5))
+    path = program(text)
+    theta = np.array([0.3, -0.2, 0.1, 0.4, -0.6])
+
+    def run(at, *more):
+        result = starfold("run", path, "--json", *arguments, "--set", f"theta={json.dumps(list(at))}", *more)
+        assert result.code == 0, result.err
+        return {name: array(value) for name, value in result.json()["outputs"].items()}
+
+    got = run(theta)
+    reference = run(theta, "--reference")
+    for name in got:
+        assert np.abs(got[name] - reference[name]).max() < 1e-9
+    step = 1e-5
+    for i in range(5):
+        up, down = theta.copy(), theta.copy()
+        up[i] += step
+        down[i] -= step
+        high, low = run(up), run(down)
+        assert abs((high["value"] - low["value"]) / (2 * step) - got["g"][i]) < 1e-6
+        assert np.abs((high["g"] - low["g"]) / (2 * step) - got["h"][i]).max() < 1e-6
+
+
+def test_samples_of_clients(starfold, federation, program, tmp_path):
+    clients = split(6, (5,) * 8)
+    arguments = federation(clients)
+    path = program("input x : [*, p]\nstate s = zeros(p)\nrepeat 20 {\n  let m = sum[*](x + 0 * s)\n"
+                   "  trace n = sum[*](1 + 0 * (x @ s))\n  s <- s + m\n}\noutput s\n")
+    run = ["run", path, "--json", *arguments, "--sample", "3", "--sample-seed", "7"]
+    one, two = starfold(*run, "--out", tmp_path / "out"), starfold(*run)
+    assert one.code == 0, one.err
+    assert one.json()["outputs"] == two.json()["outputs"]
+    assert one.json()["traces"]["n"] == [15.0] * 20
+    other = starfold("run", path, "--json", *arguments, "--sample", "3", "--sample-seed", "8").json()
+    assert other["outputs"] != one.json()["outputs"]
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["options"]["sample"] == 3 and record["options"]["sample_seed"] == 7
+    refused = starfold("run", path, *arguments, "--sample", "3", "--reference")
+    assert refused.code == 2 and "--sample" in refused.err
+    assert starfold("run", path, *arguments, "--sample", "9").code == 2
+    study = tmp_path / "study.toml"
+    study.write_text(f'program = "{path}"\n[federation]\nsample = 3\nsample_seed = 7\n' +
+                     "".join(f'[[client]]\nname = "{n}"\ndata = "{tmp_path / n}.npz"\n' for n in clients))
+    from_study = starfold("run", study, "--json")
+    assert from_study.code == 0, from_study.err
+    assert from_study.json()["outputs"] == one.json()["outputs"]
+    # SCAFFOLD over a sample: who is not asked keeps its control variate.
+    assert starfold("run", program(SCAFFOLD, "scaffold.fold"), "--json", *arguments, "--sample", "4").code == 0
+
+
+SMALL = SCAFFOLD.replace("x : [*, p]", "raw : [*, p]").replace("input y", "let x = raw / 100\ninput y").replace("repeat 30", "repeat 6")
+NODE_INPUTS = 'raw = ["age", "bmi"]\ny = "y"'
+
+
+def test_nodes_keep_private_states_and_results(three):
+    local = three.run(three.local(SMALL, NODE_INPUTS))
+    assert local[0] == 0, local[2]
+    refused = three.run(three.study(SMALL, NODE_INPUTS))
+    assert refused[0] == 1 and refused[1]["refused"]["rule"] == "local_blocks"
+
+
+def test_going_on_with_private_states(nodes):
+    for i, name in enumerate(("a", "b")):
+        nodes.add(name, hospital(i), policy="local_blocks = true\nmax_ratio = 1e9\nmax_total_ratio = 1e9")
+    local = nodes.run(nodes.local(SMALL, NODE_INPUTS))
+    code, answer, err = nodes.run(nodes.study(SMALL, NODE_INPUTS))
+    assert code == 0, err
+    assert answer["outputs"] == local[1]["outputs"]
+    kept = [list(node.folder.glob("**/kept/*/predicted.npy")) for node in nodes.nodes]
+    assert all(len(files) == 1 for files in kept)
+    assert [len(np.load(files[0])) for files in kept] == [len(hospital(i)["y"]) for i in range(2)]
+
+
+def table(name):
+    lines = (ROOT / "tests" / "data" / name).read_text().split()
+    return {key: np.array([float(row.split(",")[i]) for row in lines[1:]]) for i, key in enumerate(lines[0].split(","))}
+
+
+def test_mixed_models_and_meta_analysis_are_rs(starfold, federation):
+    """lme4's random intercept by site and metafor's meta-analyses, to 1e-7."""
+    figures = json.loads((ROOT / "tests" / "reference" / "clients.json").read_text())
+    cars = table("mtcars.csv")
+    sites = {f"carb{int(c)}": cars["carb"] == c for c in sorted(set(cars["carb"]))}
+    clients = {name: {"x": np.stack([cars["qsec"], cars["am"]], axis=1)[of], "y": cars["mpg"][of]} for name, of in sites.items()}
+    got = starfold("run", "client_intercept", "--json", *federation(clients))
+    assert got.code == 0, got.err
+    for name, want in figures["random_intercept"].items():
+        np.testing.assert_allclose(array(got.json()["outputs"][name]), want, rtol=1e-7)
+    insects = table("insects.csv")
+    spray = sum((i + 1) * insects[name] for i, name in enumerate("BCDEF"))
+    clients = {f"spray{int(s)}": {"y": insects["count"][spray == s]} for s in sorted(set(spray))}
+    out = {name: array(value) for name, value in starfold("run", "meta", "--json", *federation(clients)).json()["outputs"].items()}
+    np.testing.assert_allclose([out["fixed"], out["fixed_se"], out["q"]], [figures["fixed"][k] for k in ("mean", "se", "q")], rtol=1e-7)
+    for method in ("dl", "reml"):
+        np.testing.assert_allclose([out[method], out[method + "_se"], out["tau2_" + method]],
+                                   [figures[method][k] for k in ("mean", "se", "tau2")], rtol=1e-7)
+
+
+def test_ready_made_programs_run(starfold, federation):
+    arguments = federation(split(9))
+    losses = {}
+    for name in ("fedavg", "fedprox", "scaffold", "fedadam"):
+        result = starfold("run", name, "--json", *arguments)
+        assert result.code == 0, (name, result.err)
+        losses[name] = result.json()["traces"]["loss"]
+        assert losses[name][-1] < losses[name][0], name
+    clients = split(9)
+    for client in clients.values():
+        client["y"] = client["y"] + 1
+    result = starfold("run", "network", "--json", *federation(clients))
+    assert result.code == 0, result.err
+    assert result.json()["traces"]["loss"][-1] < result.json()["traces"]["loss"][0]

@@ -1,0 +1,291 @@
+// Laws of values per client. Any program is a block: its statements between the braces of `each client`, its outputs as
+// results. So random programs give random blocks, and what a block means is what the program means to a federation of one.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <variant>
+
+#include "starfold/base/error.h"
+#include "starfold/plan/explain.h"
+#include "starfold/syntax/parser.h"
+#include "tests/laws/law.h"
+
+namespace starfold::laws {
+namespace {
+
+// The text of statements without their traces, which a block has none of.
+class WithoutTraces {
+ public:
+  explicit WithoutTraces(const ProgramText& text) : text_(text.text) {
+    sources_.add(text.name, text.text);
+    file_ = parse(sources_, 0, diagnostics_);
+    find(file_.items);
+  }
+
+  const ast::File& file() const { return file_; }
+  std::string operator()(Span span) const {
+    std::string out;
+    for (std::uint32_t at = span.begin; at < span.end; ++at) {
+      const auto trace = traces_.find(at);
+      if (trace != traces_.end()) at = trace->second;
+      if (at < span.end) out += text_[at];
+    }
+    return out;
+  }
+
+ private:
+  void find(const ast::Block& block) {
+    for (const ast::Stmt& stmt : block) {
+      if (std::holds_alternative<ast::Trace>(stmt.node)) traces_[stmt.span.begin] = stmt.span.end;
+      if (const auto* loop = std::get_if<ast::Repeat>(&stmt.node)) find(loop->body);
+      if (const auto* fn = std::get_if<ast::Fn>(&stmt.node)) find(fn->body);
+    }
+  }
+
+  const std::string& text_;
+  SourceMap sources_;
+  Diagnostics diagnostics_;
+  ast::File file_;
+  std::map<std::uint32_t, std::uint32_t> traces_;
+};
+
+// A module's functions without traces.
+std::string without_traces(const std::string& text) {
+  const WithoutTraces strip({"module.fold", text, {}});
+  return strip({0, 0, static_cast<std::uint32_t>(text.size())});
+}
+
+// A program and the same as a block.
+struct Wrapped {
+  Case plain;  // without traces
+  Case block;
+  std::vector<std::string> results;
+};
+
+std::optional<Wrapped> wrap(const Case& c) {
+  const WithoutTraces text(c.program.text);
+  std::string head;
+  std::string body;
+  std::vector<std::string> values;
+  Wrapped wrapped{c, c, {}};
+  std::string plain;
+  for (const ast::Stmt& stmt : text.file().items) {
+    if (std::holds_alternative<ast::Trace>(stmt.node)) continue;
+    const std::string line = text(stmt.span) + "\n";
+    plain += line;
+    const auto* output = std::get_if<ast::Output>(&stmt.node);
+    const bool outside = std::holds_alternative<ast::Input>(stmt.node) ||
+                         std::holds_alternative<ast::SizeDecl>(stmt.node) ||
+                         std::holds_alternative<ast::Import>(stmt.node) ||
+                         std::holds_alternative<ast::Fn>(stmt.node);
+    if (output == nullptr) {
+      (outside ? head : body) += line;
+      continue;
+    }
+    wrapped.results.push_back(output->name.text);
+    values.push_back(output->value ? text(output->value->span) : output->name.text);
+  }
+  if (values.empty()) return std::nullopt;
+  std::vector<std::string> names;
+  for (const std::string& result : wrapped.results) names.push_back("of_" + result);
+  const bool one = names.size() == 1;
+  std::string program =
+      head + fmt::format("let {}{}{} = each client {{\n{}{}{}{}\n}}\n", one ? "" : "(",
+                         fmt::join(names, ", "), one ? "" : ")", body, one ? "" : "(",
+                         fmt::join(values, ", "), one ? "" : ")");
+  for (const std::string& result : wrapped.results)
+    program += fmt::format("keep kept_{0} = of_{0}\noutput sum_{0} = sum[*](of_{0})\n", result);
+  wrapped.plain.program.text.text = plain;
+  wrapped.block.program.text.text = program;
+  for (Case* each : {&wrapped.plain, &wrapped.block}) {
+    for (auto& [name, module] : each->program.text.modules) module = without_traces(module);
+  }
+  return wrapped;
+}
+
+// What a client has computed, a row of *client, as the value it is.
+Tensor row(Tensor kept) {
+  kept.shape.erase(kept.shape.begin());
+  return kept;
+}
+
+Case alone(const Case& c, std::size_t client) {
+  Case one = c;
+  one.federation.clients = {c.federation.clients[client]};
+  return one;
+}
+
+// The body of a block is a program over a federation of one; the engine and the definition agree on all of them together.
+Verdict a_block_is_a_program(const Case& c) {
+  const std::optional<Wrapped> wrapped = wrap(c);
+  if (!wrapped) return std::nullopt;
+  const Compiled plain = compiled(wrapped->plain);
+  if (!plain.error.empty()) return plain.error;
+  for (const bool optimize : {true, false}) {
+    const Compiled block = compiled(wrapped->block, optimize);
+    if (!block.error.empty()) return "as a block " + block.error;
+    const Outcome got = run_engine(wrapped->block, *block.program);
+    const Outcome want = run_reference(wrapped->block, *block.program);
+    if (const Verdict broken = compare(got, want, rounding)) return "grouped: " + *broken;
+    bool all = true;
+    for (std::size_t i = 0; i < c.federation.clients.size(); ++i) {
+      const Outcome own = run_reference(alone(wrapped->plain, i), *plain.program);
+      all = all && own.report;
+      if (!own.report || !got.report) continue;
+      for (const std::string& result : wrapped->results) {
+        const Verdict broken = compare(row(got.report->results.kept.at("kept_" + result).at(i)),
+                                       own.report->results.outputs.at(result), rounding);
+        if (broken) return fmt::format("client {}, result {}: {}", i, result, *broken);
+      }
+    }
+    if (all && !got.report) return "alone all clients answer, in a block: " + got.error;
+    if (!all && got.report) return "a client cannot answer alone, but in a block it can";
+  }
+  return std::nullopt;
+}
+
+TEST(LocalLaws, EqualsTheGroupedReference) {
+  check_law("LocalLaws.EqualsTheGroupedReference", {}, 500, a_block_is_a_program);
+}
+
+TEST(LocalLaws, EqualsTheGroupedReferenceOnSmallPrograms) {
+  GeneratorOptions options;
+  options.statements = 2;
+  options.depth = 3;
+  options.functions = false;
+  check_law("LocalLaws.EqualsTheGroupedReferenceOnSmallPrograms", options, 700,
+            a_block_is_a_program);
+}
+
+TEST(LocalLaws, EqualsTheGroupedReferenceOnSpecialValues) {
+  GeneratorOptions options;
+  options.special = true;
+  check_law("LocalLaws.EqualsTheGroupedReferenceOnSpecialValues", options, 300,
+            a_block_is_a_program);
+}
+
+// Where every client has the same records, nothing tells one from another.
+Verdict clients_are_alike(const Case& c) {
+  const std::optional<Wrapped> wrapped = wrap(c);
+  if (!wrapped) return std::nullopt;
+  Case same = wrapped->block;
+  for (Client& client : same.federation.clients) {
+    client.arrays = c.federation.clients.front().arrays;
+  }
+  const Compiled block = compiled(same);
+  if (!block.error.empty()) return block.error;
+  const Outcome got = run_engine(same, *block.program);
+  if (!got.report) return std::nullopt;
+  for (const auto& [name, parts] : got.report->results.kept) {
+    for (const Tensor& part : parts) {
+      if (const Verdict broken = same_bits(part, parts.front()))
+        return fmt::format("{} of clients with the same records: {}", name, *broken);
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(LocalLaws, ClientsWithTheSameRecordsAreAlike) {
+  check_law("LocalLaws.ClientsWithTheSameRecordsAreAlike", {}, 300, clients_are_alike);
+}
+
+// What a client computes does not change, to the bit, when the others' records do, or when there are no others.
+Verdict reads_its_client_alone(const Case& c) {
+  const std::optional<Wrapped> wrapped = wrap(c);
+  if (!wrapped || c.federation.clients.size() < 2) return std::nullopt;
+  const Compiled block = compiled(wrapped->block);
+  if (!block.error.empty()) return block.error;
+  const Outcome all = run_engine(wrapped->block, *block.program);
+  const Outcome one = run_engine(alone(wrapped->block, 0), *block.program);
+  if (!all.report || !one.report) return std::nullopt;
+  for (const auto& [name, parts] : one.report->results.kept) {
+    if (const Verdict broken = same_bits(all.report->results.kept.at(name).front(), parts.front()))
+      return fmt::format("{} with others: {}", name, *broken);
+  }
+  return std::nullopt;
+}
+
+TEST(LocalLaws, ABlockReadsItsClientAlone) {
+  check_law("LocalLaws.ABlockReadsItsClientAlone", {}, 300, reads_its_client_alone);
+}
+
+// A block adds no round, gives out nothing shared, and every number that leaves is a fold that is announced.
+Verdict only_folds_let_out(const Case& c) {
+  const std::optional<Wrapped> wrapped = wrap(c);
+  if (!wrapped) return std::nullopt;
+  const Compiled block = compiled(wrapped->block);
+  if (!block.error.empty()) return block.error;
+  const Plan& plan = *block.program->plan;
+  if (plan.rounds != 1) return fmt::format("{} rounds for one block", plan.rounds);
+  for (ir::NodeId id = 0; id < plan.program.graph.size(); ++id) {
+    const ir::Node& node = plan.program.graph[id];
+    if (node.block && !node.federated()) return "a block gives out something shared";
+  }
+  for (const Merge& merge : rounds_of(plan).front()->merges) {
+    if (!ir::is_fold(plan.program.graph, plan.program.graph[merge.fold]))
+      return "something leaves that is no fold";
+  }
+  const Outcome got = run_engine(wrapped->block, *block.program);
+  if (!got.report) return std::nullopt;
+  std::int64_t announced = 0;
+  for (const Merge& merge : rounds_of(plan).front()->merges) {
+    const std::optional<Size> size = state_size(plan, merge);
+    announced += size ? size->evaluate(got.report->sizes).value_or(-1) : -1;
+  }
+  for (const ClientReport& client : got.report->clients) {
+    if (client.numbers_sent != announced)
+      return fmt::format("{} numbers left, {} were announced", client.numbers_sent, announced);
+  }
+  return std::nullopt;
+}
+
+TEST(LocalLaws, OnlyFoldsLetOut) {
+  check_law("LocalLaws.OnlyFoldsLetOut", {}, 300, only_folds_let_out);
+}
+
+// The derivative of a sum over clients is the sum of what each client's own program says.
+Verdict derivatives_through_blocks(const Case& c) {
+  if (c.program.derivatives.empty()) return std::nullopt;
+  std::optional<Wrapped> wrapped = wrap(c);
+  if (!wrapped || has_no_derivative(wrapped->plain)) return std::nullopt;
+  std::vector<Derivative> tried;
+  for (const Derivative& derivative : c.program.derivatives) {
+    const auto& results = wrapped->results;
+    if (std::find(results.begin(), results.end(), derivative.of) == results.end()) continue;
+    const std::size_t equal = derivative.statement.find("= ");
+    const std::size_t open = derivative.statement.find('(');
+    if (equal == std::string::npos || open == std::string::npos || open < equal) continue;
+    const std::string kind = derivative.statement.substr(equal + 2, open - equal - 2);
+    if (kind != "grad" && kind != "jacobian") continue;
+    wrapped->block.program.text.text +=
+        fmt::format("output outside_{0} = {1}(sum[*](of_{2}), {3})\n", derivative.output, kind,
+                    derivative.of, derivative.by);
+    tried.push_back(derivative);
+  }
+  if (tried.empty()) return std::nullopt;
+  if (has_no_derivative(wrapped->block)) return std::nullopt;
+  const Compiled block = compiled(wrapped->block);
+  if (!block.error.empty()) return block.error;
+  const Outcome got = run_engine(wrapped->block, *block.program);
+  const Outcome want = run_reference(wrapped->block, *block.program);
+  if (const Verdict broken = compare(got, want, 1e-7)) return *broken;
+  if (!got.report) return std::nullopt;
+  for (const Derivative& derivative : tried) {
+    const Verdict broken =
+        compare(want.report->results.outputs.at("outside_" + derivative.output),
+                want.report->results.outputs.at("sum_" + derivative.output), 1e-7);
+    if (broken) return fmt::format("{}: {}", derivative.statement, *broken);
+  }
+  return std::nullopt;
+}
+
+TEST(LocalLaws, DerivativesThroughBlocks) {
+  GeneratorOptions options;
+  options.derivatives = true;
+  options.loops = false;
+  check_law("LocalLaws.DerivativesThroughBlocks", options, 400, derivatives_through_blocks);
+}
+
+}  // namespace
+}  // namespace starfold::laws
