@@ -4,7 +4,7 @@
 #include "starfold/base/error.h"
 #include "starfold/merge/exact.h"
 #include "starfold/opt/passes.h"
-#include "starfold/plan/plan.h"
+#include "starfold/plan/lowered.h"
 
 namespace starfold {
 namespace {
@@ -332,9 +332,7 @@ void collect_rounds(const Block& block, std::vector<const Round*>& rounds) {
 
 }  // namespace
 
-namespace {
-
-// The plan of a program that is lowered, and those of its blocks.
+// With the plans of its blocks.
 Plan plan_lowered(ir::Program program, bool exact) {
   name_locals(program);
   Plan plan = Planner(std::move(program), exact).run();
@@ -345,8 +343,6 @@ Plan plan_lowered(ir::Program program, bool exact) {
   }
   return plan;
 }
-
-}  // namespace
 
 Plan make_plan(const ir::Program& program, const Planning& planning) {
   return plan_lowered(opt::pipeline(program, planning), planning.exact);
