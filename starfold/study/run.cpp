@@ -174,6 +174,8 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   const bool over_nodes = run.study.federation.via != Federation::Via::files;
   if (control.resume && !over_nodes)
     throw StudyError("only a run over nodes can be gone on with: this study has none");
+  if (run.study.privacy && run.study.exact)
+    throw StudyError("an exact run adds no noise: it cannot keep what [privacy] promises");
   if (run.study.privacy && control.reference)
     throw StudyError("--reference computes without noise: it cannot keep what [privacy] promises");
   const std::int64_t sample = run.study.federation.sample.clients;
