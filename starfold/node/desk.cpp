@@ -511,6 +511,7 @@ Bytes Desk::mask(Request& request, Session& session, const secure::MaskRequest& 
   line.masked = group_text(*session.group);
   line.numbers_left = config_.policy.max_numbers - had.numbers - numbers;
   line.rounds_left = config_.policy.max_rounds - had.rounds - (again ? 0 : 1);
+  keep_own(request, session, session.node->round(asked.round));
   return sent(request, std::move(line), answer, masked_slot(*request.sequence));
 }
 
