@@ -28,7 +28,7 @@ constexpr std::pair<Role, std::string_view> inputs_of_roles[] = {{Role::response
                                                                  {Role::predictor, "x"},
                                                                  {Role::offset, "offset"},
                                                                  {Role::time, "time"},
-                                                                 {Role::event, "event"}};
+                                                                 {Role::event, "status"}};
 
 std::string input_of(Role role) {
   const auto* found = std::find_if(std::begin(inputs_of_roles), std::end(inputs_of_roles),
@@ -144,10 +144,18 @@ class FormulaPlanner {
     return found == program_.inputs.end() ? nullptr : &*found;
   }
 
+  // What survival programs call an event differs.
+  std::string input_for(Role role) const {
+    const std::string name = input_of(role);
+    return role == Role::event && find_input(name) == nullptr && find_input("event") != nullptr
+               ? "event"
+               : name;
+  }
+
   void give_columns(const Formula& formula, FormulaPlan& plan) const {
     const std::vector<DesignColumn>& columns = plan.design.columns();
     for (std::size_t c = 0; c < columns.size(); ++c)
-      plan.inputs[input_of(columns[c].role)].push_back(c);
+      plan.inputs[input_for(columns[c].role)].push_back(c);
     for (const auto& [name, chosen] : plan.inputs) {
       const ir::Input* input = find_input(name);
       if (input == nullptr) throw RunError(no_input(name, columns[chosen.front()]));
@@ -179,7 +187,7 @@ class FormulaPlanner {
             "written ~ age + sex",
             has);
       default:
-        return fmt::format("Surv(time, event) is for inputs time and event, but {}", has);
+        return fmt::format("Surv(time, status) is for inputs time and status, but {}", has);
     }
   }
 

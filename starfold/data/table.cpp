@@ -179,13 +179,18 @@ class OwnDatabase {
     held_.push_back(std::make_shared<const OpenFile>(file_->open()));
     database_.enclose({held_.back()->exact_path()});
     const std::string path = printable(file_->path());
+    const auto unreadable = [&] {
+      return RunError(dialect_.sheet.empty()
+                          ? fmt::format("{} cannot be read as an Excel file", path)
+                          : fmt::format("{} has no sheet {}, or cannot be read as an Excel file",
+                                        path, shown(dialect_.sheet)));
+    };
     try {
       return duckdb_table({database_, excel_sql(*held_.back(), dialect_), held_, path});
     } catch (const RunError&) {
-      throw RunError(dialect_.sheet.empty()
-                         ? fmt::format("{} cannot be read as an Excel file", path)
-                         : fmt::format("{} has no sheet {}, or cannot be read as an Excel file",
-                                       path, shown(dialect_.sheet)));
+      throw unreadable();
+    } catch (const DuckdbError&) {
+      throw unreadable();
     }
   }
 

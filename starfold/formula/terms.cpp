@@ -280,10 +280,12 @@ Formula without_dot(const Formula& formula, const std::vector<std::string>& rest
   if (formula.response && any_dot(*formula.response))
     throw FormulaError(formula, *formula.response, "`.` cannot stand on the left side");
   if (!has_dot(formula)) return formula;
+  Formula result = formula;
+  // Where `.` cannot stand is wrong whatever it stands for.
+  result.right =
+      replaced(formula, formula.right, rest.empty() ? std::vector<std::string>{"."} : rest, true);
   if (rest.empty())
     throw FormulaError(formula, formula.right, "no column is left that `.` could stand for");
-  Formula result = formula;
-  result.right = replaced(formula, formula.right, rest, true);
   return result;
 }
 

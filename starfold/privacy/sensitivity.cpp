@@ -30,7 +30,9 @@ Norms difference(const CellBound& cell, const Type& type, const SizeValues& size
 class Analysis {
  public:
   Analysis(const Plan& plan, Unit unit, Neighbours neighbours, const Known& known)
-      : plan_(plan), bounds_(plan.program, known), unit_(unit), neighbours_(neighbours) {}
+      : plan_(plan), bounds_(plan.program, known), unit_(unit), neighbours_(neighbours) {
+    find_mixed();
+  }
 
   RoundSensitivity round(const Round& round) const {
     RoundSensitivity result;
@@ -49,6 +51,18 @@ class Analysis {
  private:
   const ir::Node& node(NodeId id) const { return plan_.program.graph[id]; }
 
+  // Whether a record's value may depend on other records: it is not made of inputs by operations alone.
+  void find_mixed() {
+    for (NodeId id = 0; id < plan_.program.graph.size(); ++id) {
+      const ir::Node& value = node(id);
+      const bool own = value.kind == ir::Kind::input || value.kind == ir::Kind::apply ||
+                       value.kind == ir::Kind::variable;
+      bool mixed = value.federated() && !own;
+      for (const NodeId arg : value.args) mixed = mixed || (node(arg).federated() && mixed_[arg]);
+      mixed_.push_back(mixed);
+    }
+  }
+
   MergeSensitivity of(const Merge& merge) const {
     const ir::Node& fold = node(merge.fold);
     MergeSensitivity result;
@@ -64,6 +78,10 @@ class Analysis {
       return result;
     }
     const bool per_client = node(federated_operand(fold)).type().record_set() == client_set;
+    if (unit_ == Unit::record && !per_client && mixed_[merge.fold]) {
+      result.unbounded = many_terms(merge.fold);
+      return result;
+    }
     if (unit_ == Unit::client && !per_client && !term.norms.l1.is_zero()) {
       result.unbounded = many_records(merge.fold);
       return result;
@@ -167,6 +185,17 @@ class Analysis {
     return ir::no_node;
   }
 
+  Unbounded many_terms(NodeId fold) const {
+    Unbounded result;
+    result.expr = describe_fold(plan_, fold);
+    result.where = node(fold).span;
+    result.message =
+        fmt::format("one record may change `{}` by any amount", shortened(result.expr));
+    result.reason = "what other records of the same client add depends on it too";
+    result.help = "fold inside `each client`, clip the result there, and add that up over clients";
+    return result;
+  }
+
   Unbounded many_records(NodeId fold) const {
     Unbounded result;
     result.code = Code::UnboundedClient;
@@ -188,6 +217,7 @@ class Analysis {
 
   const Plan& plan_;
   Bounds bounds_;
+  std::vector<bool> mixed_;  // by node
   Unit unit_;
   Neighbours neighbours_;
 };

@@ -11,6 +11,7 @@
 #include "starfold/page/pages.h"
 #include "starfold/runtime/demand.h"
 #include "starfold/runtime/reference.h"
+#include "starfold/study/diagnose.h"
 #include "starfold/study/load.h"
 #include "starfold/study/over_nodes.h"
 
@@ -59,6 +60,31 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
   return report;
 }
 
+// A matrix that cannot be solved with says nothing to a person; the columns that made it so do.
+RunError with_reason(const RunError& error, const Evidence& evidence) {
+  const std::string_view what = error.what();
+  const bool matrix =
+      what.find("is singular") != what.npos || what.find("not positive definite") != what.npos;
+  const std::string reason = matrix ? singular_columns(evidence) : "";
+  if (reason.empty()) return error;
+  const std::string text = fmt::format("{}\n{}", what, reason);
+  return error.where() ? RunError(text, *error.where()) : RunError(text);
+}
+
+// RunError when missing values have left no record at all.
+void require_records(const Study& study, const StudyData& data) {
+  std::int64_t dropped = 0;
+  for (const std::int64_t count : data.dropped) dropped += count;
+  if (study.missing != Missing::drop || dropped == 0) return;
+  for (const Pack& pack : data.packs) {
+    for (const PackedClient& client : pack.clients) {
+      if (client.records > 0) return;
+    }
+  }
+  throw RunError(
+      fmt::format("no records are left: all {} lack a value in a column that is used", dropped));
+}
+
 // Over data that is here.
 void run_here(StudyRun& run, const Settings& settings, const RunControl& control) {
   const ir::Program& typed = run.program->compilation.program;
@@ -70,11 +96,18 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
     throw DataError(error);
   }
   const double load_seconds = loading.seconds();
+  require_records(run.study, data);
+  Evidence evidence{{}, data.columns};
+  for (const Pack& pack : data.packs) {
+    if (pack.records.table) evidence.tables.push_back(pack.records.table);
+  }
   try {
     run.report = control.reference ? run_reference(typed, data.packs, settings)
                                    : run_federated(run, std::move(data.packs), settings, control);
   } catch (const Unmet& unmet) {
     throw named(unmet, typed, data.columns);
+  } catch (const RunError& error) {
+    throw with_reason(error, evidence);
   }
   run.report.times.load = load_seconds;
   run.report.columns = std::move(data.columns);

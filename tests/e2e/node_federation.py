@@ -142,7 +142,7 @@ def start_message(plan, program, run, bindings, source="visits", sizes=(), name=
     body = text(plan) + text(name) + text(program) + struct.pack("<I", 0) + struct.pack("<I", len(sizes))
     for key, value in sizes:
         body += text(key) + struct.pack("<q", value)
-    return message(0, body + b"\x01" + text(run) + text("a study") + text(source) + text(bindings) + b"\x00")
+    return message(0, body + b"\x01\x00" + text(run) + text("a study") + text(source) + text(bindings) + b"\x00")
 
 
 def encode_message(agreement, run, sequence, number, tensors=()):

@@ -191,7 +191,7 @@ def test_nodes_check_formulas_themselves(nodes):
         bound = json.dumps({"inputs": {}, "missing": "error", "formula": formula}, separators=(",", ":"), sort_keys=True) + "\n"
         return kind(node.ask(start_message(plan, program, "%032x" % abs(hash(text + str(more))), bound)))
 
-    assert start("~age") == "hello"
+    assert start("~age") == "hello", node.lines()[-1]
     assert start("~id") == "columns" and start("~log(id)") == "columns" and start("~poly(id, 2, raw = TRUE)") == "columns"
     assert start("~ age") == "unreadable" and start("~.") == "unreadable" and start("~(") == "unreadable"
     assert start("~site") == "data_misfit"
@@ -213,7 +213,7 @@ def test_nodes_check_formulas_themselves(nodes):
     ("y ~ C(z)", 2, "--levels z=a,b"),
     ("y ~ log(sex)", 2, "as.numeric(sex)"),
     ("y ~ x + offset(z)", 3, "for an input offset"),
-    ("Surv(y, n) ~ x", 3, "inputs time and event"),
+    ("Surv(y, n) ~ x", 3, "inputs time and status"),
     ("cbind(y, n) ~ x", 3, "makes 2 columns for it"),
     ("y ~ 1", 2, "no column is left for input x"),
     ("y ~ log(x - 0.5)", 3, "log(x - 0.5) of the formula is infinite for 1 record"),
@@ -273,3 +273,26 @@ def test_missing_values_are_counted(starfold, tmp_path):
     assert starfold(*base, "--out", tmp_path / "other").code == 0
     assert "missing" not in json.loads((tmp_path / "other/run.json").read_text())["clients"][0]
     assert "Missing values of" not in (tmp_path / "other/report.html").read_text()
+
+
+# ---- columns that cannot be told apart
+
+@pytest.mark.parametrize("formula, words", [
+    ("y ~ x + I(2 * x)", ["I(2 * x) of x follows from the columns before it"]),
+    ("y ~ x + I(0 * x)", ["I(0 * x) of x has the same value in all records"]),
+    ("y ~ ward + x", ["wardd of x has the same value in all records"]),
+    ("y ~ x + z + I(x + z) + I(x * 0 + 3)", ["I(x * 0 + 3) of x has the same value", "I(x + z) of x follows"]),
+    ("y ~ poly(x, 20, raw = TRUE)", ["x has 20 columns, and all clients together have 13 records"]),
+])
+def test_a_singular_matrix_names_its_columns(starfold, program, tmp_path, formula, words):
+    clients = split(DATA / "formulas.csv", tmp_path)
+    text = program("input x : [*, p]\ninput y : [*]\nlet z = concat[2](ones(1), x)\noutput b = solve(z' @ z, z' @ y)\n")
+    result = starfold("run", text, "--formula", formula, *LEVELS, *clients)
+    assert result.code == 3 and "singular" in result.err, result.err
+    assert all(word in result.err for word in words), result.err
+
+
+def test_no_records_are_left(starfold, tmp_path):
+    (tmp_path / "a.csv").write_text("y,x\n1,\n,2\n")
+    result = starfold("run", "linear", "--formula", "y ~ x", "--client", f"a={tmp_path}/a.csv", "--missing", "drop")
+    assert result.code == 3 and "no records are left: all 2 lack a value" in result.err

@@ -321,7 +321,7 @@ def test_missing_and_unreadable_files(refused, tmp_path):
     refused({"a": tmp_path / "none.csv"}, "client a", "none.csv", "does not exist")
     (tmp_path / "folder.csv").mkdir()
     refused({"a": tmp_path / "folder.csv"}, "folder")
-    refused(CSV, "files of this kind", name="a.xlsx")
+    refused(CSV, "files of this kind", name="a.ods")
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "duckdb", "sqlite", "npz"])

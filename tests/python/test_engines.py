@@ -1,6 +1,7 @@
 """Clients that outgrew one machine: the same answers over Dask and Spark, whatever the partitions. Skipped where they are not installed: tools/setup engines."""
 import os
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ def spark():
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java")
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
     session = (SparkSession.builder.master("local[2]").appName("starfold").config("spark.ui.enabled", "false").config("spark.driver.bindAddress", "127.0.0.1")
                .config("spark.sql.shuffle.partitions", "2").config("spark.driver.memory", "1g").getOrCreate())
