@@ -46,9 +46,16 @@ Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Setting
   answered_.resize(clients_.size());
   left_.resize(clients_.size());
   asked_.assign(clients_.size(), true);
-  greeting_ = {program_->hash, program_->text,  sizes_, program_->planning,
-               identity_.run,  identity_.study, {},     identity_.bindings,
-               identity_.group, identity_.sample.clients > 0};
+  greeting_ = {program_->hash,
+               program_->text,
+               sizes_,
+               program_->planning,
+               identity_.run,
+               identity_.study,
+               {},
+               identity_.bindings,
+               identity_.group,
+               identity_.sample.clients > 0};
   request_ = encode_message(greeting_);
   if (clients_.empty()) all_answered();  // nobody to wait for
 }
