@@ -24,6 +24,19 @@ void require_clients(const ir::Program& program, const std::vector<std::string>&
   }
 }
 
+// What bounds may rest on: the values of shared inputs that are not huge. And how many shares of noise there are at least:
+// no client counts on its own, which it knows and could take away.
+void complete(privacy::Terms& terms, const Settings& settings,
+              const std::optional<secure::Group>& group) {
+  if (group)
+    terms.shares = std::max<std::int64_t>(1, static_cast<std::int64_t>(group->inputs()) - 1);
+  constexpr std::int64_t most_numbers = 4096;
+  for (const auto& [name, value] : settings.shared) {
+    if (value.count() <= most_numbers) terms.inputs.emplace(name, value);
+  }
+  terms.predictable = terms.promise.seed.has_value();
+}
+
 }  // namespace
 
 ClientRefused::ClientRefused(const std::string& client, Refusal reason)
@@ -38,17 +51,38 @@ Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Setting
       settings_(std::move(settings)),
       stop_(stop),
       identity_(std::move(identity)),
-      agreement_(agreement(program_->hash, identity_.bindings, identity_.group)),
       clients_(std::move(clients)) {
   require_clients(program_->plan->program, clients_);
   if (identity_.group) require_maskable();
   sizes_ = bind_settings(program_->plan->program, settings_);
+  Bytes terms;
+  if (identity_.terms) {
+    if (identity_.terms->promise.at == privacy::At::distributed && !identity_.group)
+      throw privacy::NotPrivate(
+          "the run cannot be private: at = \"distributed\" needs [secure_aggregation], or the "
+          "server "
+          "would see what has only a share of the noise");
+    complete(*identity_.terms, settings_, identity_.group);
+    privacy::require_bounds(
+        *program_->plan, identity_.terms->promise,
+        privacy::with_defaults(program_->plan->program, {sizes_, identity_.terms->inputs}));
+    terms = privacy::encode_terms(*identity_.terms);
+  }
+  agreement_ = agreement(program_->hash, identity_.bindings, identity_.group, terms);
   answered_.resize(clients_.size());
   left_.resize(clients_.size());
   asked_.assign(clients_.size(), true);
-  greeting_ = {program_->hash, program_->text,  sizes_, program_->planning,
-               identity_.run,  identity_.study, {},     identity_.bindings,
-               identity_.group, identity_.sample.clients > 0};
+  greeting_ = {program_->hash,
+               program_->text,
+               sizes_,
+               program_->planning,
+               identity_.run,
+               identity_.study,
+               {},
+               identity_.bindings,
+               identity_.group,
+               identity_.sample.clients > 0,
+               std::move(terms)};
   request_ = encode_message(greeting_);
   if (clients_.empty()) all_answered();  // nobody to wait for
 }
@@ -156,7 +190,13 @@ void Coordinator::take(std::size_t client, StateMessage message) {
     reject(client, "it belongs to another round");
   if (message.states.size() != round.merges.size())
     reject(client, "it has the wrong number of values");
-  for (std::size_t i = 0; i < round.merges.size(); ++i) {
+  for (std::size_t i = 0; private_ && i < round.merges.size(); ++i) {
+    const std::vector<Shape> shapes =
+        state_shapes(*round.merges[i].monoid, machine_->fold_shape(round.merges[i]));
+    const std::string wrong = private_->wrong_with(message.states[i], shapes);
+    if (!wrong.empty()) reject(client, wrong);
+  }
+  for (std::size_t i = 0; !private_ && i < round.merges.size(); ++i) {
     const std::string wrong = invalid_state(*round.merges[i].monoid, message.states[i],
                                             machine_->fold_shape(round.merges[i]));
     if (!wrong.empty())
@@ -190,13 +230,45 @@ void Coordinator::all_answered() {
     require_sizes(program_->plan->program, sizes_);
     require_shapes(program_->plan->program, settings_, sizes_);
     require_memory(program_->plan->program, settings_, sizes_);
+    begin_private();
     machine_.emplace(program_->plan, sizes_, settings_, stop_);
     phase_ = Phase::running;
   } else {
-    machine_->absorb(merged_);
-    ++sequence_;
+    release();
   }
   ask();
+}
+
+// --- noise ------------------------------------------------------------------------------------------
+
+void Coordinator::begin_private() {
+  if (!identity_.terms) return;
+  private_ = std::make_shared<const privacy::PrivatePlan>(program_->plan, sizes_, *identity_.terms);
+  const std::optional<std::uint64_t>& seed = identity_.terms->promise.seed;
+  random_.emplace(seed ? privacy::RandomBits::for_tests(*seed) : privacy::RandomBits());
+}
+
+// Lets the program see what the clients' states have become together. In a private run nothing sees it before noise was added.
+void Coordinator::release() {
+  const auto round = static_cast<std::uint32_t>(machine_->round()->number);
+  if (private_) {
+    if (private_->promise().at == privacy::At::server)
+      private_->add_noise(merged_, round, *random_);
+    private_->to_values(merged_, round);
+    ran_.push_back(round);
+  }
+  machine_->absorb(merged_);
+  ++sequence_;
+}
+
+// What a private run masks is whole numbers.
+secure::Numbers Coordinator::masked_numbers() const {
+  return private_ ? secure::Numbers::whole : secure::Numbers::any;
+}
+
+std::optional<privacy::Report> Coordinator::privacy() const {
+  if (!private_) return std::nullopt;
+  return privacy::report_of(*private_, ran_);
 }
 
 // Who is asked in the round at hand. A client that was not drawn is as one that has answered with nothing.
@@ -224,6 +296,10 @@ void Coordinator::ask() {
   if (round == nullptr) {
     phase_ = Phase::done;
     request_.clear();
+    if (private_ && private_->promise().at == privacy::At::output) {
+      noised_ = machine_->results();
+      private_->add_noise(noised_->outputs, *random_);
+    }
     secure_.reset();
     return;
   }
@@ -286,7 +362,7 @@ void Coordinator::begin_masking() {
   const bool same_clients = secure_ && departures_.size() == masking_departures_;
   if (!same_clients ||
       !secure_->begin(sequence_, static_cast<std::uint32_t>(round.number), values_to_send(round),
-                      secure::masked_layout(*program_->plan, round, sizes_)))
+                      secure::masked_layout(*program_->plan, round, sizes_, masked_numbers())))
     new_epoch();
 }
 
@@ -298,17 +374,15 @@ void Coordinator::go_on_masking() {
   }
   if (secure_->stage() != secure::Server::Stage::done) return;
   const Round& round = *machine_->round();
-  const std::vector<MergeState> merged =
-      secure::from_words(*program_->plan, round, sizes_, secure_->sum());
-  for (std::size_t i = 0; i < merged.size(); ++i) {
+  merged_ = secure::from_words(*program_->plan, round, sizes_, secure_->sum(), masked_numbers());
+  for (std::size_t i = 0; !private_ && i < merged_.size(); ++i) {
     const std::string wrong =
-        invalid_state(*round.merges[i].monoid, merged[i], machine_->fold_shape(round.merges[i]));
+        invalid_state(*round.merges[i].monoid, merged_[i], machine_->fold_shape(round.merges[i]));
     if (!wrong.empty())
       throw RunError(fmt::format("what the clients' masked states add up to cannot be used: {}: {}",
                                  describe_fold(*program_->plan, round.merges[i].fold), wrong));
   }
-  machine_->absorb(merged);
-  ++sequence_;
+  release();
   renewals_ = 0;
   ask();
 }
@@ -319,7 +393,7 @@ std::int64_t Coordinator::take(std::size_t client, SecureReply message) {
   std::int64_t numbers = 0;
   if (std::holds_alternative<secure::MaskedReply>(message.body)) {
     for (const secure::Piece& piece :
-         secure::masked_layout(*program_->plan, *machine_->round(), sizes_))
+         secure::masked_layout(*program_->plan, *machine_->round(), sizes_, masked_numbers()))
       numbers += static_cast<std::int64_t>(piece.count);
   }
   try {
@@ -387,6 +461,9 @@ Bytes Coordinator::save() const {
   if (phase_ == Phase::running) {
     out.numbers(sizes_);
     machine_->save(out);
+    // What was released is in the values above: no round is noised a second time.
+    out.number(static_cast<std::uint32_t>(ran_.size()));
+    for (const std::uint32_t round : ran_) out.number(round);
   }
   if (identity_.group) {
     // What was masked is masked anew with other keys, unless shares may have been given away for it already.
@@ -433,7 +510,12 @@ void Coordinator::restore(ByteReader& in) {
     require_sizes(program_->plan->program, sizes_);
     require_shapes(program_->plan->program, settings_, sizes_);
     require_memory(program_->plan->program, settings_, sizes_);
+    begin_private();
     machine_.emplace(program_->plan, sizes_, settings_, in, stop_);
+    for (auto left = in.number<std::uint32_t>(); left > 0; --left) {
+      ran_.push_back(in.number<std::uint32_t>());
+      if (ran_.back() >= static_cast<std::uint32_t>(program_->plan->rounds)) ByteReader::fail();
+    }
     phase_ = Phase::running;
   }
   if (identity_.group) {

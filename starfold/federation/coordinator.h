@@ -8,6 +8,8 @@
 
 #include "starfold/base/error.h"
 #include "starfold/federation/program.h"
+#include "starfold/privacy/account.h"
+#include "starfold/privacy/masked_states.h"
 #include "starfold/privacy/secure_server.h"
 #include "starfold/runtime/machine.h"
 
@@ -25,6 +27,8 @@ struct RunIdentity {
   std::string study;                 // its name, for data owners
   std::string bindings;              // which columns become which input
   std::vector<std::string> sources;  // by client: the name of its table
+  // Of a private run: what is promised. The values of shared inputs become part of it here.
+  std::optional<privacy::Terms> terms = {};
   // Where states are masked: who takes part, in the order of the clients. The coordinator then never holds a client's state.
   std::optional<secure::Group> group = {};
   Sample sample = {};
@@ -103,7 +107,10 @@ class Coordinator {
     return secure_ ? secure_->awaits(static_cast<std::uint32_t>(client)) : !answered_[client];
   }
 
-  const Results& results() const { return machine_->results(); }
+  const Results& results() const { return noised_ ? *noised_ : machine_->results(); }
+  bool is_private() const { return private_ != nullptr; }
+  // What a private run has done and spent so far; nothing of a run that is not.
+  std::optional<privacy::Report> privacy() const;
   std::int64_t rounds_run() const { return static_cast<std::int64_t>(sequence_); }
   // The round in progress; null while clients introduce themselves and at the end.
   const Round* round() const { return machine_ ? machine_->round() : nullptr; }
@@ -123,6 +130,9 @@ class Coordinator {
   void merge_waiting();
   void count_answer();
   void all_answered();
+  void release();
+  void begin_private();
+  secure::Numbers masked_numbers() const;
   void ask();
   void draw();
   void require_maskable() const;
@@ -151,6 +161,10 @@ class Coordinator {
   std::vector<bool> asked_;  // in this round
   std::vector<Departure> departures_;
   std::size_t answers_ = 0;
+  std::shared_ptr<const privacy::PrivatePlan> private_;  // once sizes are known
+  std::optional<privacy::RandomBits> random_;
+  std::vector<std::uint32_t> ran_;  // the rounds of a private run, one after the other
+  std::optional<Results> noised_;   // where noise is added to outputs
   std::vector<std::vector<MergeState>> waiting_;  // by client, until all before it are merged
   std::vector<MergeState> merged_;
   std::size_t merged_clients_ = 0;

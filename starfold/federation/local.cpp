@@ -95,8 +95,12 @@ class LocalRun {
     engine_.threads =
         std::max(1, threads_ / static_cast<int>(std::max<std::size_t>(1, packs_.size())));
     nodes_.reserve(packs_.size());
-    for (std::size_t i = 0; i < packs_.size(); ++i)
-      nodes_.emplace_back(std::move(packs_[i].records), cache_, engine_, identities_[i]);
+    for (std::size_t i = 0; i < packs_.size(); ++i) {
+      NoiseOptions noise;
+      noise.clients = static_cast<std::int64_t>(packs_[i].clients.size());
+      if (options.privacy && options.privacy->seed) noise.seed = *options.privacy->seed + 1 + i;
+      nodes_.emplace_back(std::move(packs_[i].records), cache_, engine_, identities_[i], noise);
+    }
     report_.round_runs.resize(static_cast<std::size_t>(program->plan->rounds));
   }
 
@@ -125,6 +129,7 @@ class LocalRun {
     report_.group = coordinator_.group();
     report_.clients = client_reports(packs_, traffic_);
     report_.packed = packed_clients(packs_);
+    report_.privacy = coordinator_.privacy();
     report_.seconds = since(start_);
     return std::move(report_);
   }
@@ -137,7 +142,18 @@ class LocalRun {
   }
 
   RunIdentity identity() {
-    if (!options_.secure) return RunIdentity{{}, {}, {}, {}, {}, options_.sample};
+    RunIdentity identity;
+    if (options_.secure) identity = secure_identity();
+    identity.sample = options_.sample;
+    if (!options_.privacy) return identity;
+    identity.terms.emplace();
+    identity.terms->promise = *options_.privacy;
+    for (const Pack& pack : packs_)
+      identity.terms->clients += static_cast<std::int64_t>(pack.clients.size());
+    return identity;
+  }
+
+  RunIdentity secure_identity() {
     if (packed_clients(packs_) > 0)
       throw RunError("clients that are packed for a simulation cannot mask their states");
     identities_.clear();

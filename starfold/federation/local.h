@@ -28,6 +28,7 @@ struct RunOptions {
   std::function<void(const Progress&)> watch;
   const std::atomic<bool>* stop =
       nullptr;  // set from outside to end the run after the current round
+  std::optional<privacy::Promise> privacy = {};  // of a program planned with Planning::additive
   // States are masked, as among nodes: the coordinator of this process sees only what they add up to.
   struct Secure {
     std::uint32_t threshold = 0;
@@ -83,6 +84,7 @@ struct RunReport {
   std::optional<secure::Group> group;  // where states were masked: by whom,
   std::int64_t pinned_keys = 0;        // and of how many the study pins the key
   Sample sample = {};                  // of whom each round was asked
+  std::optional<privacy::Report> privacy = {};  // of a private run
 };
 
 // Runs a program without errors over clients, each of which encodes its own records. RunError when data,

@@ -39,6 +39,7 @@ void write(ByteWriter& out, const StartMessage& m) {
   out.flag(m.group.has_value());
   if (m.group) secure::write(out, *m.group);
   out.flag(m.sampled);
+  out.text(m.privacy);
 }
 StartMessage read_start(ByteReader& in) {
   StartMessage m;
@@ -59,6 +60,7 @@ StartMessage read_start(ByteReader& in) {
   m.bindings = in.text();
   if (in.flag()) m.group = secure::read_group(in);
   m.sampled = in.flag();
+  m.privacy = in.text();
   return m;
 }
 
@@ -210,6 +212,7 @@ constexpr RefusalRow refusals[refusal_count] = {
     {"its owner has denied this study", "denied"},
     {"this study was refused too often there; its owner must approve it again", "max_refusals"},
     {"its policy requires differential privacy", "privacy"},
+    {"its budget of privacy does not allow it", "budget"},
     {"its policy requires secure aggregation", "secure_aggregation"},
     {"refused by the policy of this client", "policy"},
     {"it has no keys for this step of secure aggregation any more"},
@@ -228,10 +231,11 @@ std::string_view rule_of(Refusal refusal) {
 }
 
 std::string agreement(const std::string& plan_hash, std::string_view bindings,
-                      const std::optional<secure::Group>& group) {
-  if (bindings.empty() && !group) return plan_hash;
+                      const std::optional<secure::Group>& group, std::string_view privacy) {
+  if (bindings.empty() && !group && privacy.empty()) return plan_hash;
   std::string text = fmt::format("{}\n{}", plan_hash, bindings);
   if (group) text += "\n" + secure::canonical(*group);
+  if (!privacy.empty()) text += "\nprivacy " + sha256_hex(privacy);
   return sha256_hex(text);
 }
 

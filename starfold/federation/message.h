@@ -46,6 +46,7 @@ struct StartMessage {
   std::optional<secure::Group> group = {};  // where states are masked: who takes part
   bool sampled =
       false;  // rounds are asked of some clients only, so that numbers of requests may skip
+  Bytes privacy = {};  // the terms of a private run (privacy/terms.h)
 };
 // Client: I arrived at the same plan, and these are the sizes of my data.
 struct HelloMessage {
@@ -89,9 +90,11 @@ struct SecureReply {
   std::string run = {};
 };
 
-// What both sides agree on: the plan's hash, together with the bindings and the group that masks, where there are any.
+// What both sides agree on: the plan's hash, together with the bindings, the group that masks and the terms of privacy, where there
+// are any.
 std::string agreement(const std::string& plan_hash, std::string_view bindings,
-                      const std::optional<secure::Group>& group = {});
+                      const std::optional<secure::Group>& group = {},
+                      std::string_view privacy = {});
 
 // Why a client does not answer. The server learns which of these it is, and nothing else: what it
 // learns of records is what the exposure table lists.
@@ -121,13 +124,14 @@ enum class Refusal : std::uint8_t {
   denied,
   max_refusals,
   privacy,
+  budget,
   secure_aggregation,
   policy,  // everything that depends on records: one sentence, so that it tells nothing about them
   keys_lost,        // a step of secure aggregation whose keys this client has no more
   broken_protocol,  // one that secure aggregation does not allow
   local_blocks,     // what single clients computed is folded out
 };
-inline constexpr std::size_t refusal_count = 29;
+inline constexpr std::size_t refusal_count = 30;
 
 // A refusal in words; one fixed sentence each.
 std::string_view sentence(Refusal refusal);

@@ -57,10 +57,29 @@ std::shared_ptr<const Encoders> ProgramCache::encoders(
   return encoders_;
 }
 
-Node::Node(Client client, ProgramCache& cache, EngineOptions options, secure::Identity identity)
+ProgramCache::Private ProgramCache::make_private(
+    const std::shared_ptr<const CompiledProgram>& program, const SizeValues& sizes,
+    const Bytes& terms) {
+  const std::lock_guard<std::mutex> lock(*mutex_);  // nodes of one process ask at the same time
+  if (!private_.plan || private_of_ != program->plan || private_sizes_ != sizes ||
+      private_terms_ != terms) {
+    private_ = {};
+    auto plan = std::make_shared<const privacy::PrivatePlan>(program->plan, sizes,
+                                                             privacy::decode_terms(terms));
+    private_ = {plan, std::make_shared<const Encoders>(plan->encoders(), sizes)};
+    private_of_ = program->plan;
+    private_sizes_ = sizes;
+    private_terms_ = terms;
+  }
+  return private_;
+}
+
+Node::Node(Client client, ProgramCache& cache, EngineOptions options, secure::Identity identity,
+           NoiseOptions noise)
     : client_(std::move(client)),
       cache_(cache),
       options_(options),
+      noise_(noise),
       identity_(std::move(identity)) {}
 
 Bytes Node::handle(std::string_view request) {
@@ -91,11 +110,12 @@ Message Node::unmasked_state(const secure::MaskRequest& request) {
 Message Node::mask(const secure::MaskRequest& request, const StateMessage& state) {
   return guarded([&]() -> Message {
     const Round& round = *rounds_.at(request.round);
+    const auto numbers = terms_.empty() ? secure::Numbers::any : secure::Numbers::whole;
     secure::Words words = or_refuse(Refusal::cannot_encode, client_.name, [&] {
-      return secure::to_words(*program_->plan, round, state.states);
+      return secure::to_words(*program_->plan, round, state.states, numbers);
     });
-    return reply(secure_->mask(request, secure::masked_layout(*program_->plan, round, sizes_),
-                               std::move(words)));
+    return reply(secure_->mask(
+        request, secure::masked_layout(*program_->plan, round, sizes_, numbers), std::move(words)));
   });
 }
 
@@ -192,6 +212,7 @@ Arrays Node::arrays() const {
 
 void Node::go_on(std::uint64_t sequence, std::optional<std::uint32_t> after) {
   last_.reset();
+  last_state_.reset();
   sequence_ = sequence;
   last_round_ = after;
   any_round_ = !after && sequence > 0;
@@ -199,6 +220,8 @@ void Node::go_on(std::uint64_t sequence, std::optional<std::uint32_t> after) {
 
 Message Node::start(const StartMessage& message) {
   engine_.reset();  // a start that fails leaves nothing started
+  private_.reset();
+  private_engine_.reset();
   secure_.reset();
   program_ = cache_.get(message.program, message.planning);
   if (!program_->plan) refuse(Refusal::program_errors, "the program has errors");
@@ -207,13 +230,15 @@ Message Node::start(const StartMessage& message) {
            "the same text gives another plan here; client and server run different versions");
   }
   run_ = message.run;
-  agreement_ = agreement(program_->hash, message.bindings, message.group);
+  terms_ = message.privacy;
+  agreement_ = agreement(program_->hash, message.bindings, message.group, terms_);
   if (message.group) join(*message.group);
   return or_refuse(Refusal::data_misfit, client_.name, [&]() -> Message {
     sizes_ = bind_client(program_->plan->program, client_, message.sizes);
     require_sizes(program_->plan->program, sizes_);
     rounds_ = rounds_of(*program_->plan);
     order_ = round_order(*program_->plan);
+    if (!terms_.empty()) privacy::decode_terms(terms_);  // or it throws
     sampled_ = message.sampled;
     go_on(0);
     engine_ = std::make_unique<Engine>(cache_.encoders(program_, sizes_), client_, options_);
@@ -236,10 +261,7 @@ void Node::check_order(const EncodeMessage& message) const {
     refuse(Refusal::another_program, "a request for another program");
   if (message.round >= rounds_.size())
     refuse(Refusal::no_such_round, fmt::format("the plan has no round {}", message.round));
-  if (last_ && message.sequence == last_->sequence && message.round == last_->round &&
-      std::equal(message.values.begin(), message.values.end(), last_->values.begin(),
-                 last_->values.end(), same_bits))
-    return;  // asked again: the answer is the same
+  if (is_repeated(message)) return;  // asked again: the answer is the same
   if (sampled_ && message.sequence > sequence_) return;
   if (message.sequence != sequence_)
     refuse(Refusal::out_of_order,
@@ -247,6 +269,50 @@ void Node::check_order(const EncodeMessage& message) const {
   const std::set<int>& next = last_round_ ? order_.after[*last_round_] : order_.first;
   if (!any_round_ && next.count(static_cast<int>(message.round)) == 0)
     refuse(Refusal::out_of_order, fmt::format("round {} cannot come now", message.round));
+}
+
+bool Node::is_repeated(const EncodeMessage& message) const {
+  return last_ && message.sequence == last_->sequence && message.round == last_->round &&
+         std::equal(message.values.begin(), message.values.end(), last_->values.begin(),
+                    last_->values.end(), same_bits);
+}
+
+const privacy::PrivatePlan* Node::private_plan() {
+  if (engine_ && !terms_.empty() && !private_) prepare_private();
+  return private_.get();
+}
+
+// Not when the program is started: what cannot be private is for the server to say, who knows the place.
+void Node::prepare_private() {
+  const ProgramCache::Private made = cache_.make_private(program_, sizes_, terms_);
+  const std::int64_t most = made.plan->most_records() * noise_.clients;
+  if (engine_->records() > most)
+    throw RunError(fmt::format("there are {} records, and sums of a private run have room for {}",
+                               engine_->records(), most));
+  private_engine_ = std::make_unique<Engine>(made.encoders, *engine_);
+  private_rounds_ = rounds_of(*made.plan->encoders());
+  private_ = made.plan;
+  if (!random_)
+    random_.emplace(noise_.seed ? privacy::RandomBits::for_tests(*noise_.seed)
+                                : privacy::RandomBits());
+}
+
+// What leaves for a round: sums of records; in a private run on their grids, and with this client's noise where it makes some.
+std::vector<MergeState> Node::states_of(std::uint32_t number, const std::vector<Tensor>& values) {
+  if (private_plan() == nullptr) {
+    std::map<ir::NodeId, Tensor> received;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      received.emplace(rounds_[number]->receives[i], values[i]);
+    return engine_->encode(*rounds_[number], received);
+  }
+  const Round& round = *private_rounds_[number];
+  std::map<ir::NodeId, Tensor> received;
+  for (std::size_t i = 0; i < values.size(); ++i) received.emplace(round.receives[i], values[i]);
+  std::vector<MergeState> states = private_engine_->encode(round, received);
+  const privacy::At at = private_->promise().at;
+  if (at == privacy::At::client || at == privacy::At::distributed)
+    private_->add_noise(states, number, *random_, noise_.clients);
+  return states;
 }
 
 Message Node::encode(EncodeMessage& message) {
@@ -258,7 +324,7 @@ Message Node::encode(EncodeMessage& message) {
            fmt::format("round {} needs {} shared values, not {}", message.round,
                        round.receives.size(), message.values.size()));
   }
-  std::map<ir::NodeId, Tensor> received;
+  if (last_state_ && is_repeated(message)) return *last_state_;
   for (std::size_t i = 0; i < round.receives.size(); ++i) {
     const Shape expected =
         cell_shape(program_->plan->program.graph[round.receives[i]].type(), sizes_);
@@ -266,15 +332,16 @@ Message Node::encode(EncodeMessage& message) {
       refuse(Refusal::values_misfit, fmt::format("the shared value {} has the wrong shape",
                                                  describe(*program_->plan, round.receives[i])));
     }
-    received.emplace(round.receives[i], message.values[i]);
   }
   return or_refuse(Refusal::cannot_encode, client_.name, [&]() -> Message {
     StateMessage state{agreement_, message.sequence, message.round,
-                       engine_->encode(round, received), run_};
+                       states_of(message.round, message.values), run_};
     sequence_ = message.sequence + 1;
     last_round_ = message.round;
     any_round_ = false;
     last_ = std::move(message);
+    last_state_.reset();
+    if (private_) last_state_ = state;
     return state;
   });
 }

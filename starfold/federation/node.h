@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "starfold/base/error.h"
 #include "starfold/federation/program.h"
 #include "starfold/ops/standard.h"
 #include "starfold/plan/order.h"
+#include "starfold/privacy/private_plan.h"
 #include "starfold/privacy/secure_client.h"
 #include "starfold/runtime/engine.h"
 
@@ -23,6 +25,13 @@ class ProgramCache {
   std::shared_ptr<const CompiledProgram> get(const ProgramText& text, const Planning& planning);
   std::shared_ptr<const Encoders> encoders(const std::shared_ptr<const CompiledProgram>& program,
                                            const SizeValues& sizes);
+  // A private plan with its encoders. NotPrivate when the plan cannot be private.
+  struct Private {
+    std::shared_ptr<const privacy::PrivatePlan> plan;
+    std::shared_ptr<const Encoders> encoders;
+  };
+  Private make_private(const std::shared_ptr<const CompiledProgram>& program,
+                       const SizeValues& sizes, const Bytes& terms);
 
  private:
   const Signature& signature_;
@@ -30,13 +39,25 @@ class ProgramCache {
   std::shared_ptr<const Encoders> encoders_;
   std::shared_ptr<const Plan> encoders_plan_;
   SizeValues encoders_sizes_;
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
+  Private private_;
+  std::shared_ptr<const Plan> private_of_;
+  SizeValues private_sizes_;
+  Bytes private_terms_;
+};
+
+// How a node makes noise.
+struct NoiseOptions {
+  std::optional<std::uint64_t> seed = std::nullopt;  // for tests: then nothing is private
+  std::int64_t clients =
+      1;  // a node that stands for several, in a simulation, makes noise for each
 };
 
 class Node {
  public:
   // With an identity it can take part in runs whose states are masked.
   Node(Client client, ProgramCache& cache, EngineOptions options = {},
-       secure::Identity identity = nullptr);
+       secure::Identity identity = nullptr, NoiseOptions noise = {});
 
   // The answer to a request, always a message: hello, state, or a refusal with one of the fixed
   // reasons.
@@ -68,6 +89,9 @@ class Node {
   // A round of the program by its number, and the values it received by node.
   const Round& round(std::uint32_t number) const { return *rounds_.at(number); }
 
+  // The private plan of what was started; null when it is not private. NotPrivate when it cannot be.
+  const privacy::PrivatePlan* private_plan();
+
   // Lets go of the arrays as they came, once the program that was started has laid them out. No other
   // program can be started after that.
   void release_arrays();
@@ -85,6 +109,9 @@ class Node {
   void join(const secure::Group& group);
   Message encode(EncodeMessage& message);
   void check_order(const EncodeMessage& message) const;
+  bool is_repeated(const EncodeMessage& message) const;
+  std::vector<MergeState> states_of(std::uint32_t round, const std::vector<Tensor>& values);
+  void prepare_private();
 
   Client client_;
   ProgramCache& cache_;
@@ -101,6 +128,13 @@ class Node {
   bool any_round_ = false;  // may come next
   bool sampled_ = false;    // other rounds may have been asked of others
   std::unique_ptr<Engine> engine_;
+  NoiseOptions noise_;
+  Bytes terms_;                                          // of a private run,
+  std::shared_ptr<const privacy::PrivatePlan> private_;  // and, once it is needed, its plan,
+  std::vector<const Round*> private_rounds_;             // the rounds of its encoders
+  std::unique_ptr<Engine> private_engine_;               // and what runs them
+  std::optional<privacy::RandomBits> random_;
+  std::optional<StateMessage> last_state_;  // the answer to `last_`, where noise makes it unique
   secure::Identity identity_;
   std::optional<secure::Client> secure_;  // of a run whose states are masked
   std::optional<RunError> trouble_;

@@ -151,6 +151,7 @@ class RemoteRun {
     report_.seconds = since(start_);
     report_.run = coordinator_.run();
     report_.departures = coordinator_.departures();
+    report_.privacy = coordinator_.privacy();
     report_.group = coordinator_.group();
     return std::move(report_);
   }
@@ -159,7 +160,8 @@ class RemoteRun {
   // One request to every client, and all answers.
   void exchange() {
     const Clock::time_point round_start = Clock::now();
-    if (options_.checkpoint) options_.checkpoint(coordinator_.save());
+    if (options_.checkpoint && !saved_) options_.checkpoint(coordinator_.save());
+    saved_ = false;
     const Round* const round = coordinator_.round();
     const std::int64_t before = coordinator_.rounds_run();
     for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -174,6 +176,13 @@ class RemoteRun {
     report_.times.clients += seconds;
     if (round == nullptr || coordinator_.rounds_run() == before) return;
     ++report_.round_runs[static_cast<std::size_t>(round->number)];
+    // Nobody sees what a private round has released before it is written down: else a run that is gone on with could release it
+    // again, with other noise.
+    if (coordinator_.is_private()) {
+      if (coordinator_.done()) return;
+      if (options_.checkpoint) options_.checkpoint(coordinator_.save());
+      saved_ = true;
+    }
     if (options_.watch)
       options_.watch({coordinator_.rounds_run(), coordinator_.iteration(), since(start_), seconds,
                       &coordinator_.results()});
@@ -254,6 +263,7 @@ class RemoteRun {
   const RemoteOptions& options_;
   Questions questions_;
   const std::vector<std::string>& names_;
+  bool saved_ = false;  // the state before the next request is in the checkpoint
   RunReport report_;
 };
 

@@ -59,6 +59,21 @@ std::string shapes_text(const std::vector<MergeState>& states) {
   return text;
 }
 
+// Whether what leaves has this client's own noise. It then protects single records better than the rules on support, whose
+// refusals would tell about them without noise.
+bool has_own_noise(const std::optional<privacy::Terms>& terms) {
+  if (!terms) return false;
+  const privacy::At at = terms->promise.at;
+  return at == privacy::At::client || at == privacy::At::distributed;
+}
+
+void add_spending(LedgerEntry& line, const LedgerEntry& spending) {
+  line.epsilon = spending.epsilon;
+  line.delta = spending.delta;
+  line.epsilon_left = spending.epsilon_left;
+  line.delta_left = spending.delta_left;
+}
+
 // Masked numbers as the owner sees them in the ledger: how many, of how many words.
 std::string shapes_text(const secure::Layout& layout) {
   std::string text;
@@ -98,6 +113,8 @@ struct Desk::Session {
   std::shared_ptr<const CompiledProgram> program;
   std::unique_ptr<Node> node;
   std::map<std::string, std::int64_t> records;  // usable ones, by record set
+  std::optional<privacy::Terms> terms;          // of a private run,
+  double epsilon = 0;                           // and what it has spent so far
   std::unique_ptr<Support> support;
   std::optional<secure::Group> group;  // where states are masked
   std::string last_step;  // the hash of the last request for keys, shares or signatures
@@ -185,7 +202,7 @@ Bytes Desk::describe() const {
 }
 
 Protection Desk::protection(const Session& session) const {
-  return {session.group.has_value() || options_.masked};
+  return {session.group.has_value() || options_.masked, session.terms};
 }
 
 // --- starting a run -------------------------------------------------------------------------------
@@ -220,7 +237,12 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   session->plan = request.plan = session->program->hash;
   session->group = message.group;
   session->agreement = request.agreement =
-      agreement(session->plan, message.bindings, message.group);
+      agreement(session->plan, message.bindings, message.group, message.privacy);
+  try {
+    if (!message.privacy.empty()) session->terms = privacy::decode_terms(message.privacy);
+  } catch (const RunError& error) {
+    refuse_request(Refusal::unreadable, error.what());
+  }
   // A run is one program with one set of bindings, also when it is started again.
   const std::optional<LastReply> last = last_reply(message.run);
   const Session* known = find(message.run);
@@ -235,6 +257,12 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
           forbids_study(config_.policy, account(*session), session->plan, protection(*session))) {
     if (forbidden->reason == Refusal::pending) note_pending(request, *session);
     throw Refused{*forbidden};
+  }
+  if (session->terms) {
+    if (last) session->epsilon = last->epsilon;
+    const privacy::Promise& promise = session->terms->promise;
+    require(forbids_spending(config_.policy, total(), promise.epsilon - session->epsilon,
+                             last ? 0 : promise.delta));
   }
   session->source = config_.find(message.source);
   if (session->source == nullptr)
@@ -334,6 +362,8 @@ Bytes Desk::encode(Request& request, EncodeMessage message) {
     require(forbids_round(config_.policy, had, numbers));
     require(forbids_total(config_.policy, had, numbers, session->records));
   }
+  LedgerEntry spending;
+  charge(*session, message.round, spending);
   request.received = values_hash(message.values);
   const std::vector<Tensor> received = message.values;
   Message answer = session->node->answer(std::move(message));
@@ -345,7 +375,8 @@ Bytes Desk::encode(Request& request, EncodeMessage message) {
   }
   const StateMessage& state = std::get<StateMessage>(answer);
   try {
-    check_support(*session, session->node->round(state.round), received, state);
+    if (!has_own_noise(session->terms))
+      check_support(*session, session->node->round(state.round), received, state);
   } catch (const Refused&) {
     sessions_.erase(request.run);  // the round has not been: it is not behind the run
     throw;
@@ -359,10 +390,33 @@ Bytes Desk::encode(Request& request, EncodeMessage message) {
   line.sent = sha256_hex(bytes);
   line.numbers_left = config_.policy.max_numbers - had.numbers - numbers;
   line.rounds_left = config_.policy.max_rounds - had.rounds - 1;
+  add_spending(line, spending);
   keep_own(request, *session, session->node->round(state.round));
   if (replies_) replies_->keep(request.run, *request.sequence, bytes);
   record(line);
+  session->epsilon += line.epsilon;
   return bytes;
+}
+
+// What a round of a private run costs the owner's budget; it is refused where that does not allow it.
+void Desk::charge(const Session& session, std::uint32_t round, LedgerEntry& line) {
+  if (!session.terms) return;
+  const privacy::PrivatePlan* plan = nullptr;
+  try {
+    plan = session.node->private_plan();
+  } catch (const privacy::NotPrivate& error) {
+    refuse_request(Refusal::cannot_encode, error.what());
+  } catch (const RunError& error) {  // too many records
+    throw Refused{{Refusal::policy, "records", error.what()}};
+  }
+  if (plan == nullptr || round >= plan->rounds().size()) return;
+  line.epsilon = std::max(0.0, plan->spent_with(session.epsilon, round) - session.epsilon);
+  if (session.epsilon == 0) line.delta = plan->promise().delta;
+  const Account had = total();
+  require(forbids_spending(config_.policy, had, line.epsilon, line.delta));
+  if (!config_.policy.budget) return;
+  line.epsilon_left = std::max(0.0, config_.policy.budget->epsilon - had.epsilon - line.epsilon);
+  line.delta_left = std::max(0.0, config_.policy.budget->delta - had.delta - line.delta);
 }
 
 // What a round has made for this client alone goes to its own folder before the reply that belongs to it: private states,
@@ -494,11 +548,14 @@ Bytes Desk::mask(Request& request, Session& session, const secure::MaskRequest& 
     require(forbids_round(config_.policy, had, numbers));
     require(forbids_total(config_.policy, had, numbers, session.records));
   }
+  LedgerEntry spending;
+  if (!again) charge(session, asked.round, spending);
   const Message state = session.node->unmasked_state(asked);
   if (const auto* refusal = std::get_if<RefuseMessage>(&state)) pass_on(*refusal, *session.node);
   const Round& round = session.node->round(asked.round);
   try {
-    check_support(session, round, asked.values, std::get<StateMessage>(state));
+    if (!has_own_noise(session.terms))
+      check_support(session, round, asked.values, std::get<StateMessage>(state));
   } catch (const Refused&) {
     sessions_.erase(request.run);  // the round has not been: it is not behind the run
     throw;
@@ -507,10 +564,14 @@ Bytes Desk::mask(Request& request, Session& session, const secure::MaskRequest& 
   if (const auto* refusal = std::get_if<RefuseMessage>(&answer)) pass_on(*refusal, *session.node);
   LedgerEntry line = entry(request, again ? "again" : "encode");
   line.numbers = numbers;
-  line.shapes = shapes_text(secure::masked_layout(plan, round, session.node->sizes()));
+  line.shapes = shapes_text(
+      secure::masked_layout(plan, round, session.node->sizes(),
+                            session.terms ? secure::Numbers::whole : secure::Numbers::any));
   line.masked = group_text(*session.group);
   line.numbers_left = config_.policy.max_numbers - had.numbers - numbers;
   line.rounds_left = config_.policy.max_rounds - had.rounds - (again ? 0 : 1);
+  add_spending(line, spending);
+  session.epsilon += line.epsilon;
   return sent(request, std::move(line), answer, masked_slot(*request.sequence));
 }
 
@@ -558,6 +619,9 @@ std::optional<Bytes> Desk::repeated(const Request& request, const Session& sessi
     return std::nullopt;
   if (std::optional<Bytes> kept = replies_->find(request.run, last->sequence, last->sent))
     return kept;
+  if (has_own_noise(session.terms))
+    refuse_request(Refusal::internal_error,
+                   "an answer with noise was given before, and the file that kept it is gone");
   // The file is gone, but the same records give the same bits.
   Bytes again = encode_message(session.node->answer(message));
   if (sha256_hex(again) == last->sent) return again;
@@ -664,7 +728,20 @@ void Desk::record(const LedgerEntry& entry) {
   Account& account = trial_accounts_[entry.agreement];
   if (entry.decision != "sent" || entry.kind != "encode") return;
   account.numbers += entry.numbers;
+  account.epsilon += entry.epsilon;
+  account.delta += entry.delta;
   ++account.rounds;
+}
+
+// What all studies together have had.
+Account Desk::total() const {
+  if (ledger_) return ledger_->total();
+  Account all;
+  for (const auto& [agreement, account] : trial_accounts_) {
+    all.epsilon += account.epsilon;
+    all.delta += account.delta;
+  }
+  return all;
 }
 
 // What the owner has said of this study, and what all studies with its plan have had: bindings that mean the same are

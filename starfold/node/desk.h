@@ -77,6 +77,8 @@ class Desk {
   LedgerEntry entry(const Request& request, const char* kind) const;
   void record(const LedgerEntry& entry);
   Account account(const Session& session) const;
+  Account total() const;
+  void charge(const Session& session, std::uint32_t round, LedgerEntry& line);
   Protection protection(const Session& session) const;
   std::optional<LastReply> last_reply(const std::string& run) const;
   Session* find(const std::string& run);

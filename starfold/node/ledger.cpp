@@ -263,8 +263,9 @@ void Ledger::remember(const LedgerEntry& entry) {
   Run& run = runs_[entry.run];
   order_.erase(run.stamp);
   run.stamp = ++stamp_;
-  run.last = {entry.kind,    entry.agreement, *entry.sequence, entry.round,
-              entry.request, entry.sent,      entry.data,      entry.received};
+  run.last = {entry.kind,  entry.agreement, *entry.sequence,
+              entry.round, entry.request,   entry.sent,
+              entry.data,  entry.received,  run.last.epsilon + entry.epsilon};
   order_.emplace(run.stamp, entry.run);
   if (runs_.size() <= remembered_runs) return;
   runs_.erase(order_.begin()->second);

@@ -47,6 +47,7 @@ struct LastReply {
   std::string sent;
   std::string data;
   std::string received;
+  double epsilon = 0;  // that the run has spent so far
 };
 
 // Lines one after the other, and whether each follows the one before.

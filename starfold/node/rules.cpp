@@ -71,11 +71,30 @@ Forbidden forbids_study(const Policy& policy, const Account& account, const std:
   if (account.refusals >= policy.max_refusals)
     return no(Refusal::max_refusals, "{} requests of this study were refused; approve it to go on",
               account.refusals);
-  if (policy.privacy_required)
+  if (policy.privacy_required && !protection.terms)
     return no(Refusal::privacy, "the run is not private, and `privacy` is required");
+  if (policy.privacy_required && protection.terms->predictable)
+    return no(Refusal::privacy, "the noise of the run has a seed, and `privacy` is required");
   if (policy.secure_aggregation_required && !protection.masked)
     return no(Refusal::secure_aggregation,
               "the run is not aggregated securely, and `secure_aggregation` is required");
+  return std::nullopt;
+}
+
+Forbidden forbids_spending(const Policy& policy, const Account& total, double epsilon,
+                           double delta) {
+  if (!policy.budget) return std::nullopt;
+  constexpr double rounding = 1e-9;  // of sums of many small amounts
+  const auto over = [&](double had, double more, double all) {
+    return had + more > all * (1 + rounding);
+  };
+  if (over(total.epsilon, epsilon, policy.budget->epsilon))
+    return no(Refusal::budget, "the run needs epsilon = {:g}, and of {:g} there is {:g} left",
+              epsilon, policy.budget->epsilon,
+              std::max(0.0, policy.budget->epsilon - total.epsilon));
+  if (over(total.delta, delta, policy.budget->delta))
+    return no(Refusal::budget, "the run needs delta = {:g}, and of {:g} there is {:g} left", delta,
+              policy.budget->delta, std::max(0.0, policy.budget->delta - total.delta));
   return std::nullopt;
 }
 

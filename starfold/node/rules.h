@@ -10,6 +10,7 @@
 #include "starfold/federation/program.h"
 #include "starfold/node/config.h"
 #include "starfold/node/ledger.h"
+#include "starfold/privacy/terms.h"
 
 namespace starfold {
 
@@ -23,12 +24,17 @@ using Forbidden = std::optional<Decision>;  // none: allowed
 
 // How the numbers of a run are protected beyond the policy's own rules.
 struct Protection {
-  bool masked = false;  // until they are merged
+  bool masked = false;                       // until they are merged
+  std::optional<privacy::Terms> terms = {};  // with noise
 };
 
 // Whether a study may run here at all: its standing with the owner, the list of programs, what is required of runs.
 Forbidden forbids_study(const Policy& policy, const Account& account, const std::string& plan_hash,
                         const Protection& protection);
+
+// Whether all studies together, which have spent what `total` says, may spend so much more.
+Forbidden forbids_spending(const Policy& policy, const Account& total, double epsilon,
+                           double delta);
 
 // Whether states may be masked together with these others. `own` is the node's key.
 Forbidden forbids_group(const Policy& policy, const secure::Group& group, const secure::Key& own);

@@ -6,6 +6,7 @@
 #include "starfold/page/listing.h"
 #include "starfold/page/pages.h"
 #include "starfold/page/picture.h"
+#include "starfold/page/privacy_section.h"
 #include "starfold/page/study_section.h"
 #include "starfold/page/words.h"
 #include "starfold/plan/disclosure.h"
@@ -242,6 +243,9 @@ std::string explain_html(const Plan& given, const SourceMap& sources, const std:
   document.sections.push_back({"short", "In short", in_short(plan, places)});
   if (study != nullptr)
     document.sections.push_back({"study", "This study", study_section(plan, *study)});
+  if (study != nullptr && study->privacy)
+    document.sections.push_back(
+        {"privacy", "What would be guaranteed", promise_section(*study->privacy)});
   document.sections.push_back({"rounds", "How it runs", rounds_picture(plan, facts_of(study))});
   document.sections.push_back({"leaves", "What leaves each client", leaves(plan, sources, places)});
   document.sections.push_back({"stays", "What stays", stays(plan, sources)});

@@ -29,6 +29,7 @@ struct StudyFacts {
   std::optional<secure::Group>
       group;            // where states are masked; keys are those that the study names
   std::string missing;  // what happens to records with a missing value: "error", "drop", "nan"
+  std::optional<privacy::Promise> privacy = {};
 };
 
 // The page of `explain --html`: for someone who must decide whether a program may run, or a study.

@@ -9,6 +9,7 @@
 #include "starfold/page/number.h"
 #include "starfold/page/pages.h"
 #include "starfold/page/picture.h"
+#include "starfold/page/privacy_section.h"
 #include "starfold/page/results.h"
 #include "starfold/page/words.h"
 #include "starfold/plan/explain.h"
@@ -329,6 +330,9 @@ std::string report_html(const RunReport& report, const CompiledProgram& program)
   document.sections.push_back({"results", "Results",
                                results_html(typed, sources, report.results.outputs,
                                             output_labels(typed, report.columns, report.sizes))});
+  if (report.privacy)
+    document.sections.push_back(
+        {"privacy", "What is guaranteed", privacy_section(*report.privacy)});
   const std::string progress = traces(report, plan);
   if (progress.find("<article") != std::string::npos)
     document.sections.push_back({"progress", "Progress", progress});

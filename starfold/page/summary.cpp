@@ -8,6 +8,7 @@
 #include "starfold/page/entries.h"
 #include "starfold/page/number.h"
 #include "starfold/page/pages.h"
+#include "starfold/page/privacy_section.h"
 #include "starfold/page/words.h"
 
 namespace starfold {
@@ -244,6 +245,7 @@ std::string report_text(const RunReport& report, const CompiledProgram& program)
   if (report.packed == 0 && numbers > 0)
     text += fmt::format("each client sent {} folded from its records\n",
                         numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers));
+  if (report.privacy) text += privacy_line(*report.privacy);
   return text + time_text(report, *program.plan);
 }
 

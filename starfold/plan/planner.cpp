@@ -3,7 +3,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/opt/passes.h"
-#include "starfold/plan/plan.h"
+#include "starfold/plan/lowered.h"
 
 namespace starfold {
 namespace {
@@ -327,9 +327,7 @@ void collect_rounds(const Block& block, std::vector<const Round*>& rounds) {
 
 }  // namespace
 
-namespace {
-
-// The plan of a program that is lowered, and those of its blocks.
+// With the plans of its blocks.
 Plan plan_lowered(ir::Program program) {
   name_locals(program);
   Plan plan = Planner(std::move(program)).run();
@@ -340,8 +338,6 @@ Plan plan_lowered(ir::Program program) {
   }
   return plan;
 }
-
-}  // namespace
 
 Plan make_plan(const ir::Program& program, const Planning& planning) {
   return plan_lowered(opt::pipeline(program, planning));

@@ -149,7 +149,8 @@ double shared_noise_epsilon(const std::vector<SharedNoise>& releases, double del
   const auto epsilon = [&](double log_excess) {
     const double alpha = 1 + std::exp(log_excess);
     double rdp = 0;
-    for (const SharedNoise& release : releases) rdp += shared_noise_rdp(release, alpha);
+    for (const SharedNoise& release : releases)
+      rdp += release.times * shared_noise_rdp(release, alpha);
     return rdp + std::log1p(-1 / alpha) - (std::log(delta) + std::log(alpha)) / (alpha - 1);
   };
   double best = std::numeric_limits<double>::infinity();

@@ -40,10 +40,11 @@ struct SharedNoise {
   double numbers = 0;
   std::int64_t shares = 1;
   double deviation = 1;
+  double times = 1;  // it is released so often
 };
 // How far a sum of discrete Gaussians is from one.
 double shared_noise_gap(std::int64_t shares, double deviation);
-// Its Renyi divergence of this order.
+// Its Renyi divergence of this order, released once.
 double shared_noise_rdp(const SharedNoise& noise, double alpha);
 // What releases cost together.
 double shared_noise_epsilon(const std::vector<SharedNoise>& releases, double delta);

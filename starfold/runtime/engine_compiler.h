@@ -103,6 +103,7 @@ class Compiler {
   void emit_distances(ir::NodeId id, const Distances& parts, Code code);
   void emit_lines(ir::NodeId id, Code code);
   void emit_clip_norm(ir::NodeId id);
+  void emit_quantize(ir::NodeId id);
   void emit_lookup(ir::NodeId id);
   void emit_general(ir::NodeId id);
 

@@ -159,6 +159,8 @@ std::string_view to_string(Code code) {
       return "argmin";
     case Code::clip_norm:
       return "clip_norm";
+    case Code::quantize:
+      return "quantize";
     case Code::labels:
       return "labels";
     case Code::lookup:

@@ -56,6 +56,7 @@ enum class Code {
   argmax,
   argmin,
   clip_norm,     // all columns are one vector
+  quantize,      // the same, in whole units
   labels,        // nothing but a count of those that one_hot does not know
   lookup,        // rows of a shared table
   general,       // the operation's meaning on the block as ordinary tensors

@@ -6,6 +6,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/ops/meaning.h"
+#include "starfold/ops/quantize.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/tensor/axis_view.h"
 
@@ -276,6 +277,56 @@ void run_clip_norm(const Step& step, Frame& frame) {
   }
 }
 
+// A column in whole units.
+void quantize_column(const double* x, double per_unit, double lo, double hi, double* out,
+                     std::size_t records) {
+  for (std::size_t i = 0; i < records; ++i)
+    out[i] = meaning::quantize_entry(x[i], per_unit, lo, hi);
+}
+
+void run_quantize(const Step& step, Frame& frame) {
+  const auto shared = [&](std::size_t arg) { return frame.shared[step.args[arg].shared]; };
+  const auto entry = [&](std::size_t arg, std::size_t cell) {
+    return shared(arg)->data[step.args[arg].entries[cell]];
+  };
+  const std::size_t cells = step.out.size();
+  const std::size_t records = frame.records;
+  const double per_unit = shared(1)->item();
+  const double l1 = shared(4)->item();
+  const double l2 = shared(5)->item();
+  double most = 0;
+  double most_squares = 0;
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    const double lo = entry(2, cell);
+    const double hi = entry(3, cell);
+    quantize_column(frame.column(step.args[0].columns[cell]), per_unit, lo, hi,
+                    frame.column(step.out[cell]), records);
+    const double largest = std::max(std::abs(lo), std::abs(hi)) + 0.5;
+    most += largest;
+    most_squares += largest * largest;
+  }
+  if (most <= l1 && most_squares <= l2 * l2) return;  // no record can exceed the norms
+  double* sum = frame.column(step.work[0]);
+  double* squares = frame.column(step.work[1]);
+  std::fill_n(sum, records, 0.0);
+  std::fill_n(squares, records, 0.0);
+  for (const Column& column : step.out) {
+    const double* q = frame.column(column);
+    for (std::size_t i = 0; i < records; ++i) {
+      sum[i] += std::abs(q[i]);
+      squares[i] += q[i] * q[i];
+    }
+  }
+  for (std::size_t i = 0; i < records; ++i) {
+    const double factor = meaning::quantize_factor(sum[i], squares[i], l1, l2);
+    if (factor == 1) continue;
+    for (const Column& column : step.out) {
+      double& q = frame.column(column)[i];
+      q = std::trunc(q * factor);
+    }
+  }
+}
+
 void run_store(const Step& step, const Frame& frame) {
   double* to = frame.sinks[step.number];
   for (const Column& column : step.args[0].columns) {
@@ -397,6 +448,8 @@ void run_all(const Step& step, Frame& frame) {
       return run_extreme(step, frame);
     case Code::clip_norm:
       return run_clip_norm(step, frame);
+    case Code::quantize:
+      return run_quantize(step, frame);
     case Code::labels:
       return run_labels(step, frame);
     case Code::store:

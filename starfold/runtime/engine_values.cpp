@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "starfold/base/error.h"
+#include "starfold/ops/quantize.h"
 #include "starfold/runtime/engine_compiler.h"
 
 namespace starfold::engine {
@@ -16,6 +17,7 @@ void Compiler::emit(NodeId id) {
   const ir::Node& n = node(id);
   if (is_array(program_, id)) return emit_array(id);
   if (n.kind != Kind::apply) throw Bug("an encoder that is no operation");
+  if (n.op == &quantize_op()) return emit_quantize(id);
   switch (n.op->kernel) {
     case Kernel::unary:
       return emit_unary(id);
@@ -289,6 +291,22 @@ void Compiler::emit_clip_norm(NodeId id) {
   step.node = id;
   step.args = {operand(n.args[0]), whole(n.args[1])};
   step.work = fresh(1);
+  step.out = values_[id] = fresh(step.args[0].columns.size());
+  add(std::move(step));
+}
+
+void Compiler::emit_quantize(NodeId id) {
+  const ir::Node& n = node(id);
+  Step step;
+  step.code = Code::quantize;
+  step.node = id;
+  step.args = {operand(n.args[0]),
+               whole(n.args[1]),
+               operand(n.args[2], broadcast_map(n.args[2], id)),
+               operand(n.args[3], broadcast_map(n.args[3], id)),
+               whole(n.args[4]),
+               whole(n.args[5])};
+  step.work = fresh(2);
   step.out = values_[id] = fresh(step.args[0].columns.size());
   add(std::move(step));
 }

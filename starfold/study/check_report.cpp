@@ -162,15 +162,20 @@ std::string trouble_text(const Trouble& trouble, const SourceMap* sources) {
           ? fmt::format("error: this is a mistake in Starfold, please report it: {}\n",
                         trouble.message)
           : fmt::format("error: {}\n", printable_lines(trouble.message));
-  if (!trouble.where || sources == nullptr) return text;
+  const std::string help =
+      trouble.help.empty() ? "" : fmt::format("   = help: {}\n", printable_lines(trouble.help));
+  if (!trouble.where || sources == nullptr) return text + help;
   const Source& source = (*sources)[trouble.where->file];
   const Position at = source.position(trouble.where->begin);
-  return text + fmt::format("  --> {}:{}:{}\n   |\n{:>2} | {}\n   |\n", source.name(), at.line,
-                            at.column, at.line, source.line(at.line));
+  return text +
+         fmt::format("  --> {}:{}:{}\n   |\n{:>2} | {}\n   |\n", source.name(), at.line, at.column,
+                     at.line, source.line(at.line)) +
+         help;
 }
 
 std::string trouble_json(const Trouble& trouble, const SourceMap* sources) {
   nlohmann::json object = {{"ok", false}, {"error", trouble.message}};
+  if (!trouble.help.empty()) object["help"] = trouble.help;
   if (!trouble.client.empty())
     object["refused"] = {{"client", trouble.client}, {"rule", trouble.rule}};
   if (trouble.where && sources != nullptr)

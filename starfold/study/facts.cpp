@@ -133,6 +133,7 @@ StudyFacts study_facts(const Study& study, const ir::Program& program) {
   facts.file = fs::path(study.file).filename().string();
   facts.simulation = study.simulation;
   facts.missing = missing_word(study.missing);
+  facts.privacy = study.privacy;
   facts.references = reference_levels(study);
   facts.formula = study.formula;
   for (const StudyClient& client : study.clients)
@@ -169,6 +170,12 @@ std::string facts_text(const StudyFacts& facts, const Plan& plan) {
   for (const auto& [name, value] : facts.sizes)
     text += fmt::format("  size {} = {}\n", name, value);
   text += fmt::format("  records with a missing value: {}\n", facts.missing);
+  if (facts.privacy) {
+    text += fmt::format("  privacy: epsilon {:g}, delta {:g}, noise at the {}\n",
+                        facts.privacy->epsilon, facts.privacy->delta, to_string(facts.privacy->at));
+    for (const std::string& sentence : privacy::guarantees(*facts.privacy))
+      text += fmt::format("    {}\n", sentence);
+  }
   for (const Round* round : rounds_of(plan)) {
     const std::optional<std::int64_t> count = numbers_in(plan, *round, facts.sizes);
     if (count)

@@ -174,6 +174,11 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   identity.sample = study.federation.sample;
   identity.study = fs::path(study.file).filename().string();
   identity.bindings = binding_text(bindings_of(columns, study.missing));
+  if (study.privacy) {
+    identity.terms.emplace();
+    identity.terms->promise = *study.privacy;
+    identity.terms->clients = static_cast<std::int64_t>(names.size());
+  }
 
   Coordinator coordinator =
       control.resume ? Coordinator::resume(program, settings, names, *saved, control.stop, identity)
@@ -181,6 +186,9 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   RunReport report;
   try {
     report = run_remote(std::move(coordinator), *program, names, *carrier, options);
+  } catch (const privacy::NotPrivate&) {
+    checkpoint.finish();  // nothing was asked that could be gone on with
+    throw;
   } catch (const ClientRefused& refused) {
     // What a policy has decided does not become another decision by waiting.
     const bool by_owner =

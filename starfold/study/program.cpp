@@ -86,6 +86,7 @@ std::shared_ptr<const CompiledProgram> open_program(const std::string& name, Pro
 std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramOptions options) {
   // What is masked must add up.
   if (study.secure) options.planning.additive = true;
+  if (study.privacy) options.planning.additive = true;  // noise is added to sums
   const bool none = !study.formula.empty() && !has_intercept(study.formula);
   return open_program(study.program, std::move(options), none ? Intercept::none : Intercept::usual);
 }

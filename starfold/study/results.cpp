@@ -106,6 +106,37 @@ void add_federation(nlohmann::json& json, const RunReport& report) {
         {{"client", report.clients[departure.client].name}, {"rounds", departure.rounds}});
 }
 
+// What a private run promised, did and spent.
+void add_privacy(nlohmann::json& json, const RunReport& report) {
+  if (!report.privacy) return;
+  const privacy::Report& done = *report.privacy;
+  const privacy::Promise& promise = done.promise;
+  nlohmann::json rounds = nlohmann::json::array();
+  for (const privacy::Release& release : done.releases) {
+    nlohmann::json merges = nlohmann::json::array();
+    for (const privacy::PrivateMerge& merge : done.rounds[release.round].merges)
+      merges.push_back({{"scale", merge.scale},
+                        {"grid", merge.noise_grid()},
+                        {"sensitivity", merge.sensitivity},
+                        {"numbers", merge.numbers}});
+    rounds.push_back({{"round", release.round + 1},
+                      {"mechanism", done.mechanism()},
+                      {"scale", release.scale},
+                      {"grid", release.grid},
+                      {"sensitivity", release.sensitivity},
+                      {"epsilon", release.epsilon},
+                      {"merges", std::move(merges)}});
+  }
+  json["privacy"] = {{"unit", to_string(promise.unit)},
+                     {"neighbours", to_string(promise.neighbours)},
+                     {"epsilon", done.epsilon},
+                     {"delta", promise.delta},
+                     {"at", to_string(promise.at)},
+                     {"budget", {{"epsilon", promise.epsilon}, {"delta", promise.delta}}},
+                     {"private", !done.predictable},
+                     {"rounds", std::move(rounds)}};
+}
+
 // Where states were masked: over how many clients each sum is at least, how many must answer to unmask one, and whose word the
 // keys rest on.
 void add_secure_aggregation(nlohmann::json& json, const RunReport& report) {
@@ -148,6 +179,7 @@ std::string run_json(const StudyRun& run) {
                          {"packed_clients", report.packed},
                          {"seconds", report.seconds}};
   add_federation(json, report);
+  add_privacy(json, report);
   add_secure_aggregation(json, report);
   return json_line(json);
 }
@@ -176,6 +208,7 @@ std::string record_file(const StudyRun& run, const std::map<std::string, std::st
                          {"records", records_json(report)},
                          {"seconds", report.seconds}};
   add_federation(json, report);
+  add_privacy(json, report);
   add_secure_aggregation(json, report);
   if (!report.formula.empty()) json["formula"] = report.formula;
   if (!run.study.file.empty()) json["study"] = shown_path(run.study.file);

@@ -50,6 +50,7 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
   options.threads = run.study.threads;
   options.stop = control.stop;
   options.watch = control.watch;
+  options.privacy = run.study.privacy;
   options.sample = run.study.federation.sample;
   options.secure = run.study.secure;
   // A federation is never empty: where there is nothing to read, one without records stands in.
@@ -134,9 +135,17 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   check_study(run.study, typed);
   Settings settings = study_settings(run.study, typed);
   settings.memory = plan_memory(run.study.memory).values;
+  if (run.study.privacy)
+    privacy::require_bounds(
+        *run.program->plan, *run.study.privacy,
+        privacy::with_defaults(run.program->plan->program,
+                               {bind_settings(run.program->plan->program, settings),
+                                {settings.shared.begin(), settings.shared.end()}}));
   const bool over_nodes = run.study.federation.via != Federation::Via::files;
   if (control.resume && !over_nodes)
     throw StudyError("only a run over nodes can be gone on with: this study has none");
+  if (run.study.privacy && control.reference)
+    throw StudyError("--reference computes without noise: it cannot keep what [privacy] promises");
   const std::int64_t sample = run.study.federation.sample.clients;
   if (sample > 0 && control.reference)
     throw StudyError("--reference gives the answer of all clients: it cannot go with --sample");
@@ -145,6 +154,10 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
                                  run.study.clients.size()));
   if (sample > 0 && run.study.secure)
     throw StudyError("masks are agreed among all clients: they cannot go with --sample");
+  if (sample > 0 && run.study.privacy)
+    throw StudyError(
+        "rounds that are asked of some clients only are not accounted for: --sample cannot go with "
+        "[privacy]");
   if (over_nodes && control.reference)
     throw StudyError("the records of nodes are not here: --reference needs them in one place");
   if (over_nodes) {

@@ -27,7 +27,7 @@ class Reader : TomlReader {
     study_.file = file();
     only(root, "",
          {"title", "program", "inputs", "sizes", "client", "categorical", "options", "federation",
-          "secure_aggregation"});
+          "privacy", "secure_aggregation"});
     if (const toml::node* title = root.get("title")) study_.title = string(*title, "title");
     const toml::node* program = root.get("program");
     if (program == nullptr)
@@ -40,6 +40,7 @@ class Reader : TomlReader {
     if (const toml::node* options = root.get("options")) read_options(table(*options, "options"));
     read_clients(root);
     read_federation(root);
+    if (const toml::node* section = root.get("privacy")) read_privacy(table(*section, "privacy"));
     if (const toml::node* section = root.get("secure_aggregation"))
       read_secure_aggregation(table(*section, "secure_aggregation"));
     return std::move(study_);
@@ -259,6 +260,41 @@ class Reader : TomlReader {
       }
     }
     return client;
+  }
+
+  // --- [privacy]
+
+  void read_privacy(const toml::table& section) {
+    only(section, "privacy", {"unit", "neighbours", "epsilon", "delta", "at", "seed"});
+    privacy::Promise promise;
+    if (const toml::node* node = section.get("unit");
+        node != nullptr && word(*node, "privacy.unit", {"record", "client"}) == "client")
+      promise.unit = privacy::Unit::client;
+    if (const toml::node* node = section.get("neighbours");
+        node != nullptr &&
+        word(*node, "privacy.neighbours", {"add_remove", "replace"}) == "replace")
+      promise.neighbours = privacy::Neighbours::replace;
+    const toml::node* epsilon = section.get("epsilon");
+    if (epsilon == nullptr) fail(section, "privacy.epsilon is missing, for example epsilon = 1.0");
+    promise.epsilon = number(*epsilon, "privacy.epsilon");
+    if (const toml::node* node = section.get("delta"))
+      promise.delta = number(*node, "privacy.delta");
+    if (const toml::node* node = section.get("at")) {
+      using privacy::At;
+      const std::string where =
+          word(*node, "privacy.at", {"server", "client", "output", "distributed"});
+      for (const At at : {At::server, At::client, At::output, At::distributed})
+        if (where == to_string(at)) promise.at = at;
+    }
+    if (const toml::node* node = section.get("seed")) {
+      const double seed = number(*node, "privacy.seed");
+      if (!(seed >= 0) || seed != std::floor(seed) || seed > 0x1p53)
+        fail(*node, "privacy.seed must be a whole number");
+      promise.seed = static_cast<std::uint64_t>(seed);
+    }
+    if (const std::string wrong = wrong_with(promise); !wrong.empty())
+      fail(section, fmt::format("privacy: {}", wrong));
+    study_.privacy = promise;
   }
 
   // --- [federation]

@@ -40,6 +40,7 @@ struct Study {
   std::string program;  // a path, or the name of a library program
   std::vector<StudyClient> clients;
   Federation federation;
+  std::optional<privacy::Promise> privacy;
   std::optional<RunOptions::Secure> secure;  // states are masked until they are merged
   std::string simulation;                    // instead of clients: what parse_simulation reads
   ColumnBindings bindings;

@@ -56,6 +56,11 @@ Trial try_study(const NodeConfig& config, const Study& study,
       plan_columns(program->compilation.program, {node_source(config.name, columns->second)},
                    study.bindings, study.categoricals, formula),
       study.missing));
+  if (study.privacy) {
+    identity.terms.emplace();
+    identity.terms->promise = *study.privacy;
+    identity.terms->clients = static_cast<std::int64_t>(study.clients.size());
+  }
   Coordinator coordinator(program, settings, {config.name}, stop, identity);
   while (!coordinator.done()) {
     const Answer answer = desk.answer(coordinator.request(0), "the owner");

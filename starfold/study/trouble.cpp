@@ -26,6 +26,8 @@ Trouble current_trouble() {
     return {Trouble::Kind::failed,
             std::string(away.what()) + "; the run can be gone on with: add --resume",
             {}};
+  } catch (const privacy::NotPrivate& error) {
+    return {Trouble::Kind::refused, error.what(), error.where(), {}, {}, error.help()};
   } catch (const secure::NotMaskable& error) {
     return {Trouble::Kind::refused, error.what(), error.where()};
   } catch (const RunError& error) {

@@ -20,6 +20,7 @@ struct Trouble {
   std::optional<Span> where;  // the expression at fault, when there is one
   std::string client = {};    // refused: by whom,
   std::string rule = {};      // and the rule, as far as it is told
+  std::string help = {};      // what would mend it
 };
 
 // The exception that is being handled.

@@ -142,7 +142,8 @@ def start_message(plan, program, run, bindings, source="visits", sizes=(), name=
     body = text(plan) + text(name) + text(program) + struct.pack("<I", 0) + struct.pack("<I", len(sizes))
     for key, value in sizes:
         body += text(key) + struct.pack("<q", value)
-    return message(0, body + b"\x01\x00" + text(run) + text("a study") + text(source) + text(bindings) + b"\x00")
+    flags = b"\x00\x00"  # no group, no sample
+    return message(0, body + b"\x01\x00" + text(run) + text("a study") + text(source) + text(bindings) + flags + text(""))
 
 
 def encode_message(agreement, run, sequence, number, tensors=()):
@@ -157,7 +158,7 @@ DESCRIBE = message(5, b"")
 REFUSALS = ["unreadable", "not_a_request", "program_errors", "another_plan", "data_misfit", "not_started", "another_program",
             "no_such_round", "values_misfit", "cannot_encode", "no_resources", "internal_error", "another_run", "out_of_order",
             "no_such_source", "columns", "merges", "max_numbers", "max_rounds", "programs", "pending", "denied", "max_refusals",
-            "privacy", "secure_aggregation", "policy", "keys_lost", "broken_protocol"]
+            "privacy", "budget", "secure_aggregation", "policy", "keys_lost", "broken_protocol"]
 
 
 def kind(answer):

@@ -1,0 +1,217 @@
+"""Private runs from outside: studies with [privacy], what results say of them, what is refused, and owners' budgets."""
+import json
+import math
+
+import numpy as np
+import pytest
+from conftest import array
+from node_federation import hospital
+
+SUM = "input y : [*]\noutput s = sum[*](clip(y, 0, 10))\n"
+MEAN = "input y : [*]\nlet a = clip(y, 0, 100)\noutput m = mean[*](a)\n"
+SIGMA = {(1, 1e-6): 4.224678889, (1, 1e-5): 3.730631635, (0.1, 1e-6): 36.30469043}
+
+
+@pytest.fixture
+def private(starfold, tmp_path):
+    """Runs a program as a study of two clients with this [privacy]; y and x are their columns."""
+    rng = np.random.default_rng(1)
+    data = {}
+    for name in ("oslo", "bergen"):
+        data[name] = rng.uniform(0, 10, (300, 2)).round(3)
+        lines = ["y,x"] + [f"{a},{b}" for a, b in data[name]]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+
+    def run(program, privacy, *options, extra="", code=0, as_json=True):
+        (tmp_path / "p.fold").write_text(program)
+        section = "[privacy]\n" + privacy if privacy is not None else ""
+        (tmp_path / "study.toml").write_text(
+            f'program = "p.fold"\n{extra}\n{section}\n'
+            '[[client]]\nname = "oslo"\ndata = "oslo.csv"\n[[client]]\nname = "bergen"\ndata = "bergen.csv"\n')
+        result = starfold("run", tmp_path / "study.toml", *(["--json"] if as_json else []), *options)
+        assert result.code == code, result.err
+        return result.json() if as_json else result
+
+    run.data = data
+    return run
+
+
+def test_the_record_of_a_private_run(private, tmp_path):
+    answer = private(SUM, "epsilon = 1.0\ndelta = 1e-5\n", "--out", tmp_path / "out")
+    said = answer["privacy"]
+    assert (said["unit"], said["neighbours"], said["epsilon"], said["delta"], said["at"]) == ("record", "add_remove", 1, 1e-5, "server")
+    assert said["private"] is True and said["budget"] == {"epsilon": 1, "delta": 1e-5}
+    [release] = said["rounds"]
+    assert release["mechanism"] == "discrete_gaussian" and release["epsilon"] == 1
+    assert 10 <= release["sensitivity"] < 10.01
+    assert SIGMA[1, 1e-5] * 10 <= release["scale"] < SIGMA[1, 1e-5] * 10.02
+    assert math.log2(release["grid"]) == round(math.log2(release["grid"]))
+    value = array(answer["outputs"]["s"]) / release["grid"]
+    assert value == round(float(value))
+    kept = json.loads((tmp_path / "out/run.json").read_text())
+    assert kept["privacy"] == said
+    assert "What is guaranteed" in (tmp_path / "out/report.html").read_text()
+
+
+def test_pure_privacy_has_laplace_noise(private):
+    said = private(SUM, "epsilon = 0.5\ndelta = 0\n")["privacy"]
+    assert said["rounds"][0]["mechanism"] == "discrete_laplace" and 20 <= said["rounds"][0]["scale"] < 20.05
+    replaced = private("input y : [*]\noutput s = sum[*](clip(y, -10, 10))\n", 'epsilon = 1\nneighbours = "replace"\n')["privacy"]
+    assert replaced["neighbours"] == "replace" and 20 <= replaced["rounds"][0]["sensitivity"] < 20.05
+
+
+def test_noise_is_new_in_every_run_and_has_its_size(private):
+    plain = sum(np.clip(d[:, 0], 0, 10).sum() for d in private.data.values())
+    errors = [float(array(private(SUM, "epsilon = 1\ndelta = 1e-5\n")["outputs"]["s"])) - plain for _ in range(12)]
+    assert len(set(errors)) == 12
+    spread = math.sqrt(np.mean(np.square(errors)))
+    assert 10 < spread < 90  # 37.3; outside once in a million times
+    seeded = [private(SUM, "epsilon = 1\ndelta = 1e-5\nseed = 7\n") for _ in range(2)]
+    assert seeded[0]["outputs"] == seeded[1]["outputs"] and seeded[0]["privacy"]["private"] is False
+    words = private(SUM, "epsilon = 1\nseed = 7\n", as_json=False)
+    assert "NOT private" in words.out
+    assert "private: epsilon 1 " in private(SUM, "epsilon = 1\n", as_json=False).out
+
+
+def test_a_mean_close_to_the_plain_one(private):
+    plain = np.concatenate([d[:, 0] for d in private.data.values()]).mean()
+    answer = private(MEAN, "epsilon = 50\ndelta = 1e-6\n")
+    assert abs(float(array(answer["outputs"]["m"])) - plain) < 1
+    assert len(answer["privacy"]["rounds"][0]["merges"]) == 2
+
+
+@pytest.mark.parametrize("program, privacy, line", [
+    ("input y : [*]\n\noutput s = sum[*](y)\n", "epsilon = 1\n", 3),
+    ("input y : [*]\noutput s = min[*](clip(y, 0, 1))\n", "epsilon = 1\n", 2),
+    (SUM, "epsilon = 1e-12\n", 2),
+    ("input y : [*]\nlet a = clip(y, 0, 1)\noutput s = exp(sum[*](a))\n", 'epsilon = 1\nat = "output"\n', 3),
+])
+def test_what_cannot_be_private_ends_before_the_first_round(private, program, privacy, line):
+    answer = private(program, privacy, code=1)
+    assert answer["ok"] is False and answer["line"] == line
+    words = private(program, privacy, code=1, as_json=False)
+    assert f"p.fold:{line}:" in words.err and words.out == ""
+
+
+@pytest.mark.parametrize("privacy, word", [
+    ("", "epsilon"), ("epsilon = 0\n", "epsilon"), ("epsilon = -1\n", "epsilon"), ("epsilon = 1\ndelta = 1\n", "delta"),
+    ('epsilon = 1\nunit = "patient"\n', "unit"), ('epsilon = 1\nat = "moon"\n', "at"), ("epsilon = 1\nseeds = 1\n", "seed"),
+    ('epsilon = 1\nneighbours = "all"\n', "neighbours"), ("epsilon = nan\n", "epsilon"), ("epsilon = 1\nseed = 0.5\n", "seed"),
+])
+def test_mistakes_in_the_study(private, privacy, word):
+    result = private(SUM, privacy, code=2, as_json=False)
+    assert word in result.err
+
+
+def test_the_reference_has_no_noise_and_is_refused(private):
+    assert "noise" in private(SUM, "epsilon = 1\n", "--reference", code=2, as_json=False).err
+
+
+def test_noise_of_each_client(private):
+    said = private(SUM, 'epsilon = 1\ndelta = 1e-6\nat = "client"\n')["privacy"]
+    assert said["at"] == "client" and SIGMA[1, 1e-6] * 10 <= said["rounds"][0]["scale"] < SIGMA[1, 1e-6] * 10.02
+
+
+def test_noise_at_the_outputs(private):
+    program = "input y : [*]\nlet s = sum[*](clip(y, 0, 10))\noutput half = s / 2 + 3\noutput both = concat[1](full(1, 1) * s, zeros(1))\n"
+    plain = sum(np.clip(d[:, 0], 0, 10).sum() for d in private.data.values())
+    answer = private(program, 'epsilon = 100\ndelta = 1e-6\nat = "output"\n')
+    assert abs(float(array(answer["outputs"]["half"])) - plain / 2 - 3) < 10
+    assert answer["privacy"]["at"] == "output" and len(answer["privacy"]["rounds"]) == 1
+    looped = "input y : [*]\nstate t : [] = 0\nrepeat 2 {\n  t <- t + sum[*](clip(y, 0, 1))\n}\noutput t\n"
+    assert private(looped, 'epsilon = 1\nat = "output"\n', code=1)["line"] == 3
+
+
+def test_loops_cost_what_they_ran(private):
+    loop = "input y : [*]\nstate t : [] = 5\nrepeat 10 {{\n  t <- t + 0.001 * sum[*](clip(y - t, -1, 1))\n}}{}\noutput t\n"
+    every = private(loop.format(""), "epsilon = 1\ndelta = 1e-6\n")["privacy"]
+    assert every["epsilon"] == 1 and len(every["rounds"]) == 10
+    spent = [r["epsilon"] for r in every["rounds"]]
+    assert spent == sorted(spent) and spent[-1] == 1
+    early = private(loop.format(" until t > -100"), "epsilon = 1\ndelta = 1e-6\n")["privacy"]
+    assert len(early["rounds"]) == 1 and early["epsilon"] == pytest.approx(spent[0]) and early["budget"]["epsilon"] == 1
+
+
+def test_explain_says_what_is_guaranteed(private, starfold, tmp_path):
+    private(SUM, "epsilon = 1\ndelta = 1e-6\n")
+    text = starfold("explain", tmp_path / "study.toml")
+    assert text.code == 0 and "does not protect against the server" in text.out
+    page = starfold("explain", tmp_path / "study.toml", "--html", tmp_path / "e.html")
+    assert page.code == 0 and "What would be guaranteed" in (tmp_path / "e.html").read_text()
+
+
+# --- nodes ------------------------------------------------------------------------------------------
+
+NODE_SUM = "input x : [*]\noutput s = sum[*](clip(x, 0, 100))\noutput n = records(x)\n"
+X = 'x = "age"'
+
+
+def study(nodes, privacy, program=NODE_SUM, name="study.toml", **options):
+    return nodes.study(program, X, extra="[privacy]\n" + privacy if privacy else "", name=name, **options)
+
+
+@pytest.mark.parametrize("at", ["server", "client"])
+def test_over_nodes(three, at):
+    code, answer, err = three.run(study(three, f'epsilon = 20\ndelta = 1e-6\nat = "{at}"\n'))
+    assert code == 0, err
+    plain = three.run(three.local(NODE_SUM, X))[1]
+    assert abs(float(array(answer["outputs"]["s"])) - float(array(plain["outputs"]["s"]))) < 3000
+    assert answer["outputs"] != plain["outputs"] and answer["privacy"]["epsilon"] == 20
+    for node in three.nodes:
+        line = node.lines()[-1]
+        assert line["decision"] == "sent" and line["epsilon"] == pytest.approx(20) and line["delta"] == 1e-6
+
+
+def test_an_owner_requires_privacy(nodes, starfold):
+    nodes.add("north", hospital(1), 'privacy = "required"')
+    code, answer, _ = nodes.run(study(nodes, ""))
+    assert code == 1 and answer["refused"] == {"client": "north", "rule": "privacy"}
+    code, answer, _ = nodes.run(study(nodes, "epsilon = 1\nseed = 3\n"))
+    assert code == 1 and answer["refused"]["rule"] == "privacy"
+    assert nodes.run(study(nodes, "epsilon = 1\n"))[0] == 0
+
+
+def test_a_budget_over_all_studies(nodes):
+    policy = 'privacy = "required"\n[policy.budget]\nepsilon = 2.5\ndelta = 3e-6\n'
+    nodes.add("north", hospital(1), policy)
+    north = nodes.nodes[0]
+    one = study(nodes, "epsilon = 1\ndelta = 1e-6\n")
+    assert nodes.run(one)[0] == 0
+    assert north.lines()[-1]["epsilon_left"] == pytest.approx(1.5) and north.lines()[-1]["delta_left"] == pytest.approx(2e-6)
+    assert nodes.run(study(nodes, "epsilon = 1\ndelta = 1e-6\nat = \"client\"\n", NODE_SUM + "output t = sum[*](clip(x, 0, 1))\n", "other.toml"))[0] == 0
+    north.stop()
+    north.start()  # what was spent is on the disk
+    code, answer, _ = nodes.run(one)
+    assert code == 1 and answer["refused"] == {"client": "north", "rule": "budget"}
+    assert nodes.run(study(nodes, "epsilon = 0.5\n", name="rest.toml"))[0] == 0
+    code, answer, _ = nodes.run(study(nodes, "epsilon = 0.01\n", name="rest.toml"))
+    assert code == 1 and answer["refused"]["rule"] == "budget"
+    assert nodes.command_line("node", "ledger", north.file, "--verify").returncode == 0
+
+
+def test_rounds_are_charged_as_they_run(nodes):
+    nodes.add("north", hospital(1), "max_rounds = 1000\n[policy.budget]\nepsilon = 3\ndelta = 1e-5\n")
+    loop = "input x : [*]\nstate t : [] = 50\nrepeat 8 {\n  t <- t + 0.001 * sum[*](clip(x - t, -1, 1))\n}\noutput t\n"
+    code, answer, err = nodes.run(study(nodes, "epsilon = 2\ndelta = 1e-6\n", loop))
+    assert code == 0, err
+    charges = [line for line in nodes.nodes[0].lines() if line.get("kind") == "encode"]
+    assert len(charges) == 8 and sum(line["epsilon"] for line in charges) == pytest.approx(2, rel=1e-6)
+    assert [line.get("delta", 0) for line in charges] == [1e-6] + [0] * 7
+    spent = np.cumsum([line["epsilon"] for line in charges])
+    assert spent == pytest.approx([r["epsilon"] for r in answer["privacy"]["rounds"]], rel=1e-6)
+
+
+def test_thin_cells_may_leave_with_the_clients_own_noise(nodes):
+    columns = hospital(1)
+    nodes.add("north", columns)
+    thin = f"input x : [*]\noutput s = sum[*](x > {sorted(columns['age'])[-3]})\n"  # two records, or one
+    assert nodes.run(study(nodes, "epsilon = 1\n", thin))[0] == 1  # the server would see it
+    assert nodes.run(study(nodes, 'epsilon = 1\nat = "client"\n', thin))[0] == 0
+
+
+def test_an_owner_tries_a_private_study(nodes):
+    node = nodes.add("north", hospital(1), 'privacy = "required"\n[policy.budget]\nepsilon = 0.5\ndelta = 0\n', start=False)
+    refused = nodes.command_line("node", "try", node.file, study(nodes, "epsilon = 1\n"))
+    assert refused.returncode == 1 and "budget" in refused.stdout
+    allowed = nodes.command_line("node", "try", node.file, study(nodes, "epsilon = 0.5\n"))
+    assert allowed.returncode == 0, allowed.stdout + allowed.stderr
