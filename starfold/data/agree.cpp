@@ -152,7 +152,8 @@ void check_kind(const std::vector<DataSource>& sources, const BoundColumn& colum
     }
     if (info.kind != ColumnKind::text || column.categorical) continue;
     if (!info.note.empty())
-      throw RunError(fmt::format("client {}: column {} {}", source.client, name, info.note));
+      throw RunError(
+          fmt::format("client {}: column {} is text: it {}", source.client, name, info.note));
     throw RunError(
         fmt::format("client {}: column {} is text; declare its levels in a study file, for example "
                     "[categorical.{}] with levels = [\"a\", \"b\"]",

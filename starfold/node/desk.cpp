@@ -572,6 +572,7 @@ Bytes Desk::mask(Request& request, Session& session, const secure::MaskRequest& 
   line.rounds_left = config_.policy.max_rounds - had.rounds - (again ? 0 : 1);
   add_spending(line, spending);
   session.epsilon += line.epsilon;
+  keep_own(request, session, session.node->round(asked.round));
   return sent(request, std::move(line), answer, masked_slot(*request.sequence));
 }
 

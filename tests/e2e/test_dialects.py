@@ -29,7 +29,7 @@ def sums(result):
 def test_marks_of_missing_values(total):
     content = "age,chol\n" + "".join(f"{20 + i},{200 + i}\n" for i in range(50)) + "80,?\n90, ? \n70,-9\n"
     result = total(content, "age,chol")
-    assert result.code == 3 and "client a: column chol holds numbers and, first in line 52, ?" in result.err
+    assert result.code == 3 and "client a: column chol is text: it holds numbers and, first in line 52, ?" in result.err
     assert "--na '?'" in result.err and 'na = ["?"]' in result.err
     assert sums(total(content, "age,chol", "--na", "?", "--missing", "drop")) == [sum(range(20, 70)) + 70, sum(range(200, 250)) - 9]
     assert sums(total(content, "age,chol", "--na", "?", "--na", "-9", "--missing", "drop")) == [sum(range(20, 70)), sum(range(200, 250))]
@@ -50,7 +50,7 @@ def test_a_mark_at_one_client_only(starfold, program, tmp_path):
     (tmp_path / "a.csv").write_text("x\n1\n2\n")
     (tmp_path / "b.csv").write_text("x\n1\n.\n")
     result = starfold("run", program(SUM), "--client", f"a={tmp_path}/a.csv", "--client", f"b={tmp_path}/b.csv", "--bind", "x=x")
-    assert result.code == 3 and "client b: column x holds numbers and, first in line 3, ." in result.err, result.err
+    assert result.code == 3 and "client b: column x is text: it holds numbers and, first in line 3, ." in result.err, result.err
 
 
 def test_delimiters_and_decimal_commas(total):
