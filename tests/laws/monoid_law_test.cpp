@@ -85,11 +85,11 @@ Verdict same_state(const Monoid& monoid, const MergeState& a, const MergeState& 
   for (std::size_t i = 0; !bits && i < y.data.size(); ++i) {
     if (std::abs(x.data[i] - y.data[i]) <= 1e-12 * scale) y.data[i] = x.data[i];
   }
-  if (const Verdict broken = bits ? same_bits(x, y) : compare(x, y, 1e-12)) return broken;
+  if (const Verdict broken = bits ? laws::same_bits(x, y) : compare(x, y, 1e-12)) return broken;
   for (std::size_t i = 0; bits && i < a.size(); ++i) {
     // The bits of integers are no numbers: any two that differ are two.
     if (monoid.parts[i].words > 0 && !starfold::same_bits(a[i], b[i])) return "other integers";
-    if (const Verdict broken = same_bits(a[i], b[i])) return broken;
+    if (const Verdict broken = laws::same_bits(a[i], b[i])) return broken;
   }
   return std::nullopt;
 }
