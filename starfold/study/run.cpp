@@ -137,6 +137,10 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
     }
   } catch (const Unmet& unmet) {
     throw named(unmet, typed, data.columns);
+  } catch (const privacy::NotPrivate&) {  // the program's matter, not the data's
+    throw;
+  } catch (const secure::NotMaskable&) {
+    throw;
   } catch (const RunError& error) {
     throw with_reason(error, evidence);
   }
