@@ -16,11 +16,13 @@
 namespace starfold::bench {
 namespace {
 
-std::shared_ptr<const CompiledProgram> load_program(const std::string& path) {
+std::shared_ptr<const CompiledProgram> load_program(const std::string& path, bool exact = false) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path);
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  auto program = compile_program({path, text, {}});
+  ProgramOptions options;
+  options.planning.exact = exact;
+  auto program = compile_program({path, text, {}}, options);
   if (!program->plan) {
     throw std::runtime_error(
         fmt::format("{}: {}", path, program->compilation.diagnostics.items().front().message));
@@ -83,7 +85,7 @@ Client share_of(const Client& pooled, std::int64_t i, std::int64_t count) {
 }  // namespace
 
 Contestant make_engine(const Arguments& arguments) {
-  const auto program = load_program(arguments.text("program"));
+  const auto program = load_program(arguments.text("program"), arguments.number("exact", 0) != 0);
   const Plan& plan = *program->plan;
   auto inputs = std::make_shared<Inputs>(load_inputs(plan.program, arguments));
   const SizeValues sizes =

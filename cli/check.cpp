@@ -12,6 +12,7 @@ namespace {
 struct Arguments {
   std::string file;
   bool base = false;
+  bool exact = false;
   bool json = false;
   bool privacy = false;
   std::string unit = "record";
@@ -34,7 +35,8 @@ int check(const Arguments& arguments) {
   ProgramOptions options;
   options.base = arguments.base;
   options.planning.additive = arguments.privacy;
-  const Study study = make_study({.file = arguments.file, .settings = arguments.settings});
+  const Study study = make_study(
+      {.file = arguments.file, .settings = arguments.settings, .exact = arguments.exact});
   const auto program = open_program(study, options);
   const Compilation& compilation = program->compilation;
   print_diagnostics(compilation.diagnostics, compilation.sources);
@@ -68,6 +70,7 @@ void add_check(CommandLine& line) {
       "study (.toml)");
   command.flag("--base", arguments->base,
                "also reject what lies outside the paper's base signature");
+  command.flag("--exact", arguments->exact, "as an exact run would be planned");
   command.flag("--privacy", arguments->privacy,
                "also show how much one record can change each release, and what bounds it");
   command.choice("--unit", arguments->unit, {"record", "client"},

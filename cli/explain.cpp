@@ -16,12 +16,13 @@ namespace {
 struct Arguments {
   std::string file;
   bool json = false;
+  bool exact = false;
   bool dot = false;
   std::string html;
 };
 
 int explain(const Arguments& arguments) {
-  const Study study = make_study({.file = arguments.file});
+  const Study study = make_study({.file = arguments.file, .exact = arguments.exact});
   const auto program = load_program(study, arguments.json);
   if (!program->plan) return exit_refused;
   std::optional<StudyFacts> facts;
@@ -49,6 +50,7 @@ void add_explain(CommandLine& line) {
   command.required("FILE", arguments->file,
                    "a program, the name of a library program, or a study (.toml)");
   command.flag("--json", arguments->json, "print one JSON object");
+  command.flag("--exact", arguments->exact, "as an exact run would be planned");
   command.flag("--dot", arguments->dot, "print a graph for Graphviz");
   command.option("--html", arguments->html, "write one self-contained page to this file");
   command.exclusive({"--json", "--dot", "--html"});

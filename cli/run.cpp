@@ -179,6 +179,8 @@ void add_run(CommandLine& line) {
                  "again in every round");
   command.option("--threads", arguments->threads, 1, 1024,
                  "how many threads to use (default: all)");
+  command.flag("--exact", arguments->exact,
+               "the same bits for every split of the records, order, thread count and machine");
   command.option("--sample", arguments->sample, 1, 1'000'000'000,
                  "ask every round of so many clients, drawn for it");
   command.option("--sample-seed", arguments->sample_seed,

@@ -73,8 +73,8 @@ def program(name):
     return places.BENCH / "programs" / f"{name}.fold"
 
 
-def engine(name):
-    return lambda sizes: own("engine", f"program={program(name)}")
+def engine(name, *words):
+    return lambda sizes: own("engine", f"program={program(name)}", *words)
 
 
 def support(name):
@@ -193,6 +193,39 @@ ROWS = [
         support("newton_step"),
         engine("newton_step"),
         goals=[Goal("limit", most=1.0)],
+    ),
+    Row(
+        "exact_sums",
+        "sums of columns in an exact run, {records} x {columns}",
+        "the same run when it may round",
+        {"records": 4_000_000, "columns": 50},
+        {"records": 40_000},
+        logistic_arrays,
+        engine("column_sums", "exact=1"),
+        engine("column_sums"),
+        goals=[Goal("limit", most=1.5)],
+    ),
+    Row(
+        "exact_gradient",
+        "logistic gradient in an exact run, {records} x {columns}",
+        "the same run when it may round",
+        {"records": 4_000_000, "columns": 50},
+        {"records": 40_000},
+        logistic_arrays,
+        engine("logistic_gradient", "exact=1"),
+        engine("logistic_gradient"),
+        goals=[Goal("limit", most=2.0)],
+    ),
+    Row(
+        "exact_newton",
+        "gradient, Hessian and Newton step in an exact run, {records} x {columns}",
+        "the same run when it may round",
+        {"records": 1_000_000, "columns": 100},
+        {"records": 10_000},
+        logistic_arrays,
+        engine("newton_step", "exact=1"),
+        engine("newton_step"),
+        goals=[Goal("limit", most=4.0)],
     ),
     Row(
         "logistic_fit",

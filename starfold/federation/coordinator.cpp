@@ -131,8 +131,7 @@ std::int64_t Coordinator::absorb(std::size_t client, std::string_view answer) {
   } else {
     auto* state = std::get_if<StateMessage>(&message);
     if (state == nullptr) reject(client, "an encoded state was expected");
-    numbers = numbers_in(state->states);
-    take(client, std::move(*state));
+    numbers = take(client, std::move(*state));
   }
   answered_[client] = true;
   count_answer();
@@ -181,7 +180,7 @@ void Coordinator::greet(std::size_t client, const HelloMessage& message) {
   }
 }
 
-void Coordinator::take(std::size_t client, StateMessage message) {
+std::int64_t Coordinator::take(std::size_t client, StateMessage message) {
   if (message.agreement != agreement_) reject(client, "it belongs to another program");
   if (message.run != identity_.run) reject(client, "it belongs to another run");
   if (message.sequence != sequence_) reject<LateAnswer>(client, "it answers another request");
@@ -203,8 +202,12 @@ void Coordinator::take(std::size_t client, StateMessage message) {
       reject(client,
              fmt::format("{}: {}", describe_fold(*program_->plan, round.merges[i].fold), wrong));
   }
+  std::int64_t numbers = 0;
+  for (std::size_t i = 0; i < round.merges.size(); ++i)
+    numbers += numbers_in(*round.merges[i].monoid, message.states[i]);
   waiting_[client] = std::move(message.states);
   merge_waiting();
+  return numbers;
 }
 
 // Merges as far as the order of clients allows, and lets go of what was merged.

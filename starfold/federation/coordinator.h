@@ -126,7 +126,7 @@ class Coordinator {
   template <typename Fault = UnusableAnswer>
   [[noreturn]] void reject(std::size_t client, const std::string& reason) const;
   void greet(std::size_t client, const HelloMessage& message);
-  void take(std::size_t client, StateMessage message);
+  std::int64_t take(std::size_t client, StateMessage message);  // how many numbers it holds
   void merge_waiting();
   void count_answer();
   void all_answered();

@@ -31,6 +31,7 @@ void write(ByteWriter& out, const StartMessage& m) {
   }
   out.numbers(m.sizes);
   out.flag(m.planning.optimize);
+  out.flag(m.planning.exact);
   out.flag(m.planning.additive);
   out.text(m.run);
   out.text(m.study);
@@ -53,6 +54,7 @@ StartMessage read_start(ByteReader& in) {
   }
   m.sizes = in.numbers();
   m.planning.optimize = in.flag();
+  m.planning.exact = in.flag();
   m.planning.additive = in.flag();
   m.run = in.text();
   m.study = in.text();
@@ -237,14 +239,6 @@ std::string agreement(const std::string& plan_hash, std::string_view bindings,
   if (group) text += "\n" + secure::canonical(*group);
   if (!privacy.empty()) text += "\nprivacy " + sha256_hex(privacy);
   return sha256_hex(text);
-}
-
-std::int64_t numbers_in(const std::vector<MergeState>& states) {
-  std::int64_t count = 0;
-  for (const MergeState& state : states) {
-    for (const Tensor& part : state) count += part.count();
-  }
-  return count;
 }
 
 Bytes encode_message(const Message& message) {

@@ -148,9 +148,6 @@ using Message = std::variant<StartMessage, HelloMessage, EncodeMessage, StateMes
 
 Bytes encode_message(const Message& message);
 
-// How many numbers about records these states hold.
-std::int64_t numbers_in(const std::vector<MergeState>& states);
-
 // Whether bytes say that they are a client's greeting; they may be anything else besides.
 bool is_greeting(std::string_view bytes);
 

@@ -27,9 +27,12 @@ struct Part {
   double zero = 0;                  // each number of the neutral element
   bool (*valid)(double) = nullptr;  // whether a number can stand here; null: any
   std::string_view otherwise = {};  // why it cannot
+  // Where this is not 0, each number is an integer of so many words (merge/wide.h), which lie bit by bit in as many
+  // doubles along one more axis: see merge/integers.h. `zero` and `valid` say nothing then.
+  std::size_t words = 0;
 };
 
-// The sizes of a part, from those of the result: numbers of a run, or sizes of a type.
+// The sizes of a part, from those of the result: numbers of a run, or sizes of a type. An integer counts as one number.
 template <typename Axis>
 std::vector<Axis> extents(const Part& part, const std::vector<Axis>& result) {
   switch (part.extent) {
@@ -60,12 +63,17 @@ struct Monoid {
 
   // Whether merging adds number to number, in every part. Only then can a state be masked or noised.
   bool additive = false;
+  // Whether all parts are integers, which merging adds: they can be masked without rounding.
+  bool integers = false;
   // What may be asked instead where only sums can be released, for people; empty where nothing comes close.
   std::string_view instead = {};
   // Whether merging rounds nothing, so that the laws hold to the bit.
   bool exact = false;
   // Whether a state holds a number of one record, not of all together.
   bool shows_single = false;
+  // The row that this one computes exactly, and its state with the same meaning; null for rows that may round.
+  const Monoid* plain = nullptr;
+  MergeState (*to_plain)(const MergeState& state) = nullptr;
   // What the fold shows of values that are the same linear expression of every record; empty: more than a total.
   std::string_view total = {};
   // How a record's term enters where that is more than a total.
@@ -86,7 +94,14 @@ namespace monoids {
 extern const Monoid sum, prod, min, max, count, any, all, moments, logsumexp, norm;
 }
 
-// Every row.
+// The row that people know: the one itself, or the one it computes exactly. And a state of the row as one of that.
+const Monoid& plain_row(const Monoid& monoid);
+MergeState plain_state(const Monoid& monoid, const MergeState& state);
+
+// How many numbers a state holds; an integer of many words is one.
+std::int64_t numbers_in(const Monoid& monoid, const MergeState& state);
+
+// Every row that operations name; those of merge/exact.h compute the same exactly.
 std::span<const Monoid* const> all_monoids();
 
 // The shapes of a state's tensors, for a fold whose result has this shape.

@@ -33,10 +33,10 @@ constexpr std::int64_t beyond = std::int64_t{1} << 53;
 std::int64_t state_numbers(const Plan& plan, const Merge& merge, const SizeValues& sizes) {
   double count = 0;
   const Shape result = cell_shape(plan.program.graph[merge.fold].type(), sizes);
-  for (const Shape& shape : state_shapes(*merge.monoid, result)) {
-    double part = 1;
-    for (const std::int64_t extent : shape) part *= static_cast<double>(extent);
-    count += part;
+  for (const Part& part : merge.monoid->parts) {
+    double numbers = 1;
+    for (const std::int64_t extent : extents(part, result)) numbers *= static_cast<double>(extent);
+    count += numbers;
   }
   return count < static_cast<double>(beyond) ? static_cast<std::int64_t>(count) : beyond;
 }

@@ -6,6 +6,7 @@
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/standard.h"
 #include "starfold/signature/typing.h"
+#include "starfold/tensor/portable.h"
 
 namespace starfold {
 namespace {
@@ -106,7 +107,7 @@ constexpr Row kRows[] = {
        d.pass(1, -1, {d.y()}, {d.x(1)});
      },
      norms::over},
-    {"^", F::binary, 8, plain, power_range, [](double a, double b) { return std::pow(a, b); },
+    {"^", F::binary, 8, plain, power_range, [](double a, double b) { return maths::pow(a, b); },
      "power", derivative::power, norms::power},
     {"and", F::binary, 2, truth, unit,
      [](double a, double b) { return as_number(a != 0 && b != 0); },
@@ -121,7 +122,7 @@ constexpr Row kRows[] = {
     {"mod", F::binary, 10, plain, mod_range, floored_mod, "remainder with the sign of the divisor",
      derivative::mod},
     {"atan2", F::binary, 10, plain, angle_range,
-     [](double a, double b) { return std::atan2(a, b); },
+     [](double a, double b) { return maths::atan2(a, b); },
      "angle of the point (b, a), in radians from -pi to pi", derivative::atan2},
     {"==", F::comparison, 4, cheap | truth, unit,
      [](double a, double b) { return as_number(a == b); }, "1 where equal, else 0", nullptr},

@@ -10,6 +10,7 @@
 #include "starfold/merge/scale.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/tensor/compensated_sum.h"
+#include "starfold/tensor/portable.h"
 #include "starfold/tensor/samples.h"
 
 namespace starfold::meaning {
@@ -108,8 +109,8 @@ double fold_logsumexp(Values v) {
   const double top = fold_max(v);
   if (!std::isfinite(top)) return top;  // none, nan or inf; -inf when all are
   CompensatedSum sum;
-  for (const double x : v) sum.add(std::exp(x - top));
-  return top + std::log(sum.value());
+  for (const double x : v) sum.add(maths::exp(x - top));
+  return top + maths::log(sum.value());
 }
 
 double fold_any(Values v) {

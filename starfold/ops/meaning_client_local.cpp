@@ -9,6 +9,7 @@
 #include "starfold/ops/meaning.h"
 #include "starfold/tensor/compensated_sum.h"
 #include "starfold/tensor/gather.h"
+#include "starfold/tensor/portable.h"
 
 namespace starfold::meaning {
 namespace {
@@ -55,9 +56,9 @@ void log_softmax_line(std::span<double> line) {
   CompensatedSum sum;
   for (double& x : line) {
     x -= top;
-    sum.add(std::exp(x));
+    sum.add(maths::exp(x));
   }
-  const double log_sum = std::log(sum.value());
+  const double log_sum = maths::log(sum.value());
   for (double& x : line) x -= log_sum;
 }
 
@@ -65,7 +66,7 @@ void softmax_line(std::span<double> line) {
   const double top = fold_max(line);
   CompensatedSum sum;
   for (double& x : line) {
-    x = std::exp(x - top);
+    x = maths::exp(x - top);
     sum.add(x);
   }
   for (double& x : line) x /= sum.value();

@@ -9,7 +9,9 @@
 
 #include "starfold/base/error.h"
 #include "starfold/ops/meaning.h"
+#include "starfold/ops/portable_linear_algebra.h"
 #include "starfold/tensor/gather.h"
+#include "starfold/tensor/portable.h"
 
 namespace starfold::meaning {
 namespace {
@@ -95,7 +97,15 @@ struct Solved {
   Tensor x;
 };
 
+// The same where every machine must give the same bits, in LAPACK's words.
+Solved solved_portably(portable::Solution found, lapack_int n) {
+  const bool near_singular = found.solved && !(found.rcond > 0x1p-53);
+  return {found.solved ? (near_singular ? n + 1 : 0) : 1, found.rcond, std::move(found.x)};
+}
+
 Solved solve_positive_definite(Tensor a, Tensor b) {
+  if (portable::Scope::on())
+    return solved_portably(portable::solve_positive_definite(a, b), to_int(a.shape[0]));
   const lapack_int n = to_int(a.shape[0]);
   const lapack_int m = to_int(b.shape[1]);
   Solved result{0, 0, Tensor(b.shape)};
@@ -109,6 +119,8 @@ Solved solve_positive_definite(Tensor a, Tensor b) {
 }
 
 Solved solve_general(Tensor a, Tensor b) {
+  if (portable::Scope::on())
+    return solved_portably(portable::solve_general(a, b), to_int(a.shape[0]));
   const lapack_int n = to_int(a.shape[0]);
   const lapack_int m = to_int(b.shape[1]);
   Solved result{0, 0, Tensor(b.shape)};
@@ -152,6 +164,11 @@ struct Pivots {
 };
 
 Pivots pivots_of(const Tensor& matrix) {
+  if (portable::Scope::on()) {
+    Pivots found;
+    found.odd = portable::lu_diagonal(matrix, found.diagonal);
+    return found;
+  }
   Tensor lu = matrix;
   const lapack_int n = to_int(lu.shape[0]);
   std::vector<lapack_int> exchanged(n);
@@ -222,7 +239,9 @@ Results inv(const Application& a) {
 Results cholesky(const Application& a) {
   Tensor l = symmetric_matrix(a, "cholesky");
   const lapack_int n = to_int(l.shape[0]);
-  const lapack_int info = LAPACKE_dpotrf(kRowMajor, 'L', n, l.data.data(), n);
+  const lapack_int info = portable::Scope::on()
+                              ? static_cast<lapack_int>(portable::cholesky(l))
+                              : LAPACKE_dpotrf(kRowMajor, 'L', n, l.data.data(), n);
   require_ours_right(info, "dpotrf");
   if (info > 0) {
     throw RunError(fmt::format(
@@ -254,7 +273,7 @@ Results logdet(const Application& a) {
   std::vector<double> logs;
   for (const double u : pivots_of(square_matrix(a, "logdet")).diagonal) {
     if (u == 0) return {Tensor::scalar(-kInf)};
-    logs.push_back(std::log(std::fabs(u)));
+    logs.push_back(maths::log(std::fabs(u)));
   }
   return {Tensor::scalar(fold_sum(logs))};
 }
@@ -286,8 +305,13 @@ Results eigh(const Application& a) {
   Tensor vectors = symmetric_matrix(a, "eigh");
   const lapack_int n = to_int(vectors.shape[0]);
   Tensor values(Shape{n});
-  const lapack_int info =
-      LAPACKE_dsyevd(kRowMajor, 'V', 'L', n, vectors.data.data(), n, values.data.data());
+  lapack_int info = 0;
+  if (portable::Scope::on()) {
+    const Tensor matrix = vectors;
+    portable::eigh(matrix, values, vectors);
+  } else {
+    info = LAPACKE_dsyevd(kRowMajor, 'V', 'L', n, vectors.data.data(), n, values.data.data());
+  }
   require_ours_right(info, "dsyevd");
   if (info > 0) throw RunError("eigh: the eigenvalues did not converge");
   for (std::int64_t j = 0; j < n; ++j) {
@@ -303,14 +327,19 @@ Results svd(const Application& a) {
   const lapack_int k = std::min(m, n);
   Tensor u(Shape{m, k});
   Tensor s(Shape{k});
-  Tensor v_transposed(Shape{k, n});
-  std::vector<double> unconverged(static_cast<std::size_t>(k));
-  const lapack_int info =
-      LAPACKE_dgesvd(kRowMajor, 'S', 'S', m, n, work.data.data(), n, s.data.data(), u.data.data(),
-                     k, v_transposed.data.data(), n, unconverged.data());
-  require_ours_right(info, "dgesvd");
-  if (info > 0) throw RunError("svd: the singular values did not converge");
-  Tensor v = transposed(v_transposed);
+  Tensor v;
+  if (portable::Scope::on()) {
+    portable::svd(work, u, s, v);
+  } else {
+    Tensor v_transposed(Shape{k, n});
+    std::vector<double> unconverged(static_cast<std::size_t>(k));
+    const lapack_int info =
+        LAPACKE_dgesvd(kRowMajor, 'S', 'S', m, n, work.data.data(), n, s.data.data(), u.data.data(),
+                       k, v_transposed.data.data(), n, unconverged.data());
+    require_ours_right(info, "dgesvd");
+    if (info > 0) throw RunError("svd: the singular values did not converge");
+    v = transposed(v_transposed);
+  }
   for (std::int64_t j = 0; j < k; ++j) {
     if (!leads_negative(u, j)) continue;
     negate_column(u, j);
@@ -337,6 +366,7 @@ Results qr(const Application& a) {
     }
   }
   require_ours_right(LAPACKE_dorgqr(kRowMajor, m, k, k, q.data.data(), k, tau.data()), "dorgqr");
+  if (portable::Scope::on()) portable::qr(matrix, q, r);
   for (std::int64_t i = 0; i < k; ++i) {
     if (!(r.data[i * n + i] < 0)) continue;
     negate_column(q, i);

@@ -10,6 +10,8 @@
 #include <limits>
 #include <numbers>
 
+#include "starfold/tensor/portable.h"
+
 namespace starfold::special {
 namespace {
 
@@ -43,7 +45,7 @@ double normal_upper(double x) {
   constexpr double kLow = -4.8336466567264565e-17;
   const double t = x * kHigh;
   const double error = std::fma(x, kHigh, -t) + x * kLow;
-  return 0.5 * std::erfc(t) - std::exp(-t * t) * std::numbers::inv_sqrtpi * error;
+  return 0.5 * maths::erfc(t) - maths::exp(-t * t) * std::numbers::inv_sqrtpi * error;
 }
 
 // P(T > x) for x > 0 and finite df.
@@ -51,26 +53,29 @@ double t_upper(double x, double df) {
   const double ratio = x / std::sqrt(df);
   if (ratio < 1e150) return bm::cdf(bm::complement(StudentsT(df), x));
   // x^2 may overflow; only the leading term of the tail is left.
-  return std::exp(df * (std::log(df) / 2 - std::log(x))) / (df * bm::beta(df / 2, 0.5, Quiet()));
+  return maths::exp(df * (maths::log(df) / 2 - maths::log(x))) /
+         (df * bm::beta(df / 2, 0.5, Quiet()));
 }
 
 // Boost's quantile breaks down in the extreme lower tail, where the leading term of the tail
 // says it all: p = z^(df/2) / (df B(df/2, 1/2)) with z = df / (df + x^2).
 double t_lower_quantile(double p, double df) {
-  const double log_z = 2 / df * (std::log(p) + std::log(df * bm::beta(df / 2, 0.5, Quiet())));
-  if (log_z < -40) return -std::sqrt(df) * std::exp(-log_z / 2);
+  const double log_z = 2 / df * (maths::log(p) + maths::log(df * bm::beta(df / 2, 0.5, Quiet())));
+  if (log_z < -40) return -std::sqrt(df) * maths::exp(-log_z / 2);
   const double x = bm::quantile(StudentsT(df), p);
-  return std::isfinite(x) ? x : -std::sqrt(df * std::expm1(-log_z));
+  return std::isfinite(x) ? x : -std::sqrt(df * maths::expm1(-log_z));
 }
 
 }  // namespace
 
 double lgamma(double x) {
+  if (portable::Scope::on()) return portable::lgamma(x);
   int sign = 0;  // the reentrant form: std::lgamma writes the sign to a global
   return ::lgamma_r(x, &sign);
 }
 
 double digamma(double x) {
+  if (portable::Scope::on()) return portable::digamma(x);
   if (x == kInf) return kInf;
   if (!std::isfinite(x) || (x <= 0 && x == std::floor(x))) return kNan;
   return bm::digamma(x, Quiet());

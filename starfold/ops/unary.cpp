@@ -6,6 +6,7 @@
 #include "starfold/ops/special.h"
 #include "starfold/ops/standard.h"
 #include "starfold/signature/typing.h"
+#include "starfold/tensor/portable.h"
 
 namespace starfold {
 namespace {
@@ -17,13 +18,13 @@ double sign(double x) {
 
 // Both branches call exp where it cannot overflow.
 double sigmoid(double x) {
-  if (x >= 0) return 1 / (1 + std::exp(-x));
-  const double e = std::exp(x);
+  if (x >= 0) return 1 / (1 + maths::exp(-x));
+  const double e = maths::exp(x);
   return e / (1 + e);
 }
 
 // log(1 + exp(x)), exact at both ends: exp(x) far left, x far right.
-double softplus(double x) { return (x > 0 ? x : 0.0) + std::log1p(std::exp(-std::fabs(x))); }
+double softplus(double x) { return (x > 0 ? x : 0.0) + maths::log1p(maths::exp(-std::fabs(x))); }
 
 double relu(double x) { return x > 0 || std::isnan(x) ? x : 0.0; }
 
@@ -60,26 +61,27 @@ constexpr Row kRows[] = {
     {"sign", plain, range::between<-1, 1>, sign, "-1, 0 or 1 by sign; nan stays", nullptr},
     {"sqrt", plain, root_range, [](double x) { return std::sqrt(x); }, "square root; nan below 0",
      [](D& d) { d.pass(0, 0.5, {}, {d.y()}); }, norms::root},
-    {"exp", plain, range::increasing, [](double x) { return std::exp(x); },
+    {"exp", plain, range::increasing, [](double x) { return maths::exp(x); },
      "e to the power of the entry", [](D& d) { d.pass(0, 1, {d.y()}); }},
-    {"expm1", plain, range::increasing, [](double x) { return std::expm1(x); },
+    {"expm1", plain, range::increasing, [](double x) { return maths::expm1(x); },
      "exp(e) - 1, accurate near 0", [](D& d) { d.pass(0, 1, {d.call("exp", {d.x()})}); }},
-    {"log", plain, range::increasing, [](double x) { return std::log(x); },
+    {"log", plain, range::increasing, [](double x) { return maths::log(x); },
      "natural logarithm; -inf at 0, nan below", [](D& d) { d.pass(0, 1, {}, {d.x()}); }},
-    {"log1p", plain, range::increasing, [](double x) { return std::log1p(x); },
+    {"log1p", plain, range::increasing, [](double x) { return maths::log1p(x); },
      "log(1 + e), accurate near 0",
      [](D& d) {
        d.pass(0, 1, {}, {d.call("+", {d.number(1), d.x()})});
      }},
-    {"sin", plain, range::between<-1, 1>, [](double x) { return std::sin(x); }, "sine of radians",
+    {"sin", plain, range::between<-1, 1>, [](double x) { return maths::sin(x); }, "sine of radians",
      [](D& d) { d.pass(0, 1, {d.call("cos", {d.x()})}); }, norms::no_larger},
-    {"cos", plain, range::between<-1, 1>, [](double x) { return std::cos(x); }, "cosine of radians",
-     [](D& d) { d.pass(0, -1, {d.call("sin", {d.x()})}); }},
-    {"tan", plain, range::unknown, [](double x) { return std::tan(x); }, "tangent of radians",
+    {"cos", plain, range::between<-1, 1>, [](double x) { return maths::cos(x); },
+     "cosine of radians", [](D& d) { d.pass(0, -1, {d.call("sin", {d.x()})}); }},
+    {"tan", plain, range::unknown, [](double x) { return maths::tan(x); }, "tangent of radians",
      [](D& d) {
        d.pass(0, 1, {d.call("+", {d.number(1), d.call("square", {d.y()})})});
      }},
-    {"tanh", plain, range::increasing, [](double x) { return std::tanh(x); }, "hyperbolic tangent",
+    {"tanh", plain, range::increasing, [](double x) { return maths::tanh(x); },
+     "hyperbolic tangent",
      [](D& d) {
        d.pass(0, 1, {d.call("-", {d.number(1), d.call("square", {d.y()})})});
      },
@@ -105,7 +107,7 @@ constexpr Row kRows[] = {
      "smallest whole number not below e", nullptr},
     {"round", plain, range::increasing, round_half_even, "nearest whole number, halves to even",
      nullptr},
-    {"erf", plain, range::increasing, [](double x) { return std::erf(x); }, "error function",
+    {"erf", plain, range::increasing, [](double x) { return maths::erf(x); }, "error function",
      [](D& d) {
        d.pass(0, two_over_sqrt_pi, {d.call("exp", {d.call("-", {d.call("square", {d.x()})})})});
      }},

@@ -223,14 +223,14 @@ std::string sent(const RunReport& report, const Plan& plan, const SourceMap& sou
     const std::int64_t runs = number < report.round_runs.size() ? report.round_runs[number] : 0;
     for (const Merge& merge : place.round->merges) {
       const ir::Node& node = plan.program.graph[merge.fold];
-      const std::optional<Size> count = state_size(plan, merge);
-      const std::int64_t numbers = count ? count->evaluate(report.sizes).value_or(0) : 0;
+      const std::optional<Size> size = state_bytes(plan, merge);
+      const std::int64_t bytes = size ? size->evaluate(report.sizes).value_or(0) : 0;
       rows.push_back({{fmt::format("<a href=\"#round-{0}\">{0}</a>", number + 1), true},
                       {code(describe_fold(plan, merge.fold))},
                       {type_tag(node.type())},
                       {escape(merge.monoid->words)},
                       {amount(node.type(), report.sizes)},
-                      {grouped(8 * numbers), true},
+                      {grouped(bytes), true},
                       {grouped(runs), true},
                       {line_link(sources, node.span), true}});
     }
@@ -294,6 +294,10 @@ std::string about(const RunReport& report, const CompiledProgram& program) {
                     {report.missing == "drop"  ? "left out"
                      : report.missing == "nan" ? "used with nan in its place"
                                                : "an error: there was none"}});
+  if (program.planning.exact)
+    rows.push_back({{"Exact"},
+                    {"every sum was rounded once, at the end: the same records give the same bits "
+                     "however they are split, in any order, on any number of threads"}});
   for (const ClientReport& client : report.clients) {
     if (!report.client_details || client.missing.empty()) continue;
     std::vector<std::string> parts;

@@ -112,7 +112,8 @@ std::string single_part(const Monoid& monoid) {
     return fmt::format("of what is sent ({}) a part is that of a single record", parts);
   }
   // A merge that neither adds nor rounds can only choose.
-  return monoid.exact && !monoid.additive ? "a single record decides it" : "";
+  return monoid.exact && !monoid.additive && monoid.plain == nullptr ? "a single record decides it"
+                                                                     : "";
 }
 
 std::string group_reason(const Plan& plan, NodeId pick, bool moves) {
@@ -146,11 +147,12 @@ Disclosure disclose(const Plan& plan, const Merge& merge, const Dependence& depe
     return {Shows::group, group_reason(plan, pick, Dependence::moves(pick, homes))};
   if (linear && (varying <= 1 || fold.op->linear != Linear::singly))
     return {Shows::total, std::string(monoid.total)};
+  const double neutral = (monoid.plain != nullptr ? *monoid.plain : monoid).parts.front().zero;
   return {
       Shows::terms,
       fmt::format("it {} one term of every record; where those of all others are {}, it shows a "
                   "single record",
-                  monoid.joins, monoid.parts.front().zero)};
+                  monoid.joins, neutral)};
 }
 
 }  // namespace

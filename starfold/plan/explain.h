@@ -29,8 +29,10 @@ nlohmann::json explain_json(const Plan& plan, const SourceMap& sources);
 std::string explain_dot(const Plan& plan);
 
 // How many numbers a client sends for one merged value, or in one round; nullopt when that is beyond all bounds.
-// What is announced here is what numbers_in (federation/message.h) counts in the message.
+// What is announced here is what numbers_in (merge/monoid.h) counts in the message.
 std::optional<Size> state_size(const Plan& plan, const Merge& merge);
+// The bytes of one merged value: eight for each number, more for those that travel as integers.
+std::optional<Size> state_bytes(const Plan& plan, const Merge& merge);
 std::optional<Size> message_size(const Plan& plan, const Round& round);
 // How many numbers a client sends in a round, as a polynomial in the sizes.
 std::string message_numbers(const Plan& plan, const Round& round);

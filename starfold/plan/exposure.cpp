@@ -91,6 +91,7 @@ nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
                                  {"numbers", size_string(state_size(plan, merge))},
                                  {"shows", to_string(disclosure.shows)},
                                  {"reason", disclosure.reason}});
+      if (plan.exact) entry["merges"].back()["bytes"] = size_string(state_bytes(plan, merge));
       if (split[merge.fold]) entry["merges"].back()["split"] = true;
     }
     for (const ir::Output* kept : kept_in(plan, *round))
@@ -101,18 +102,34 @@ nlohmann::json exposure_json(const Plan& plan, const SourceMap& sources) {
   return rounds;
 }
 
-std::optional<Size> state_size(const Plan& plan, const Merge& merge) {
+namespace {
+
+// What all parts of a state make together; each of its numbers counts as often as `each` says.
+template <typename Each>
+std::optional<Size> state_total(const Plan& plan, const Merge& merge, Each each) {
   std::vector<Size> result;
   for (const Dim& dim : plan.program.graph[merge.fold].type().dims) result.push_back(dim.size);
   std::optional<Size> total = Size(0);
   for (const Part& part : merge.monoid->parts) {
-    std::optional<Size> count = Size(1);
+    std::optional<Size> count = Size(each(part));
     for (const Size& size : extents(part, result)) {
       if (count) count = multiply(*count, size);
     }
     total = total && count ? add(*total, *count) : std::nullopt;
   }
   return total;
+}
+
+}  // namespace
+
+std::optional<Size> state_size(const Plan& plan, const Merge& merge) {
+  return state_total(plan, merge, [](const Part&) { return std::int64_t{1}; });
+}
+
+std::optional<Size> state_bytes(const Plan& plan, const Merge& merge) {
+  return state_total(plan, merge, [](const Part& part) {
+    return static_cast<std::int64_t>(8 * std::max<std::size_t>(part.words, 1));
+  });
 }
 
 std::optional<Size> message_size(const Plan& plan, const Round& round) {
@@ -137,6 +154,8 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
   if (is_split(plan.program))
     text += "The answer depends on how the records are split over the clients.\n\n";
   text += "What leaves each client, what it shows, and what the client is sent:\n";
+  if (plan.exact)
+    text += "The run is exact: a number that rounding could change travels as an integer.\n";
   std::vector<std::vector<std::string>> reasons;
   for (const Round* round : rounds) {
     text += fmt::format("\nround {}{}: {} {}\n", round->number + 1,
@@ -152,7 +171,10 @@ std::string exposure_text(const Plan& plan, const SourceMap& sources) {
       const std::string line = line_text(plan, sources, merge.fold);
       rows.push_back({"leaves", describe_fold(plan, merge.fold),
                       plan.program.graph[merge.fold].type().to_string(),
-                      fmt::format("merge {}", merge.monoid->name), line,
+                      plan.exact ? fmt::format("merge {}, {} bytes", merge.monoid->name,
+                                               size_string(state_bytes(plan, merge)))
+                                 : fmt::format("merge {}", merge.monoid->name),
+                      line,
                       std::string(plain_shows(disclosure.shows)) +
                           (split[merge.fold] ? ", depends on the split" : "")});
       if (disclosure.shows >= Shows::group)

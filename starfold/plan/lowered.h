@@ -6,6 +6,6 @@
 namespace starfold {
 
 // make_plan for a program in which every fold is one that merges: no rewrite is needed.
-Plan plan_lowered(ir::Program program);
+Plan plan_lowered(ir::Program program, bool exact = false);
 
 }  // namespace starfold

@@ -70,6 +70,8 @@ struct Plan {
   int rounds = 0;  // how many Round values there are, each run once per iteration of its loops
   // The plans of blocks, by their nodes: each is a part of the encoders and runs at one client.
   std::map<ir::NodeId, std::shared_ptr<const Plan>> blocks = {};
+  bool exact =
+      false;  // as Planning::exact: nothing about an answer depends on where or how it is computed
 };
 
 // Splits a typed program into the fewest rounds: all folds whose inputs are ready travel together,

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "starfold/base/error.h"
+#include "starfold/merge/exact.h"
 #include "starfold/opt/passes.h"
 #include "starfold/plan/lowered.h"
 
@@ -23,8 +24,8 @@ struct Moment {
 
 class Planner {
  public:
-  explicit Planner(ir::Program program)
-      : program_(std::move(program)), homes_(ir::find_homes(program_)) {
+  Planner(ir::Program program, bool exact)
+      : program_(std::move(program)), homes_(ir::find_homes(program_)), exact_(exact) {
     const std::size_t count = program_.graph.size();
     is_fold_.resize(count);
     constant_.resize(count);
@@ -42,6 +43,7 @@ class Planner {
     Plan plan;
     plan.body = region(no_loop, 0);
     plan.rounds = next_round_;
+    plan.exact = exact_;
     plan.program = std::move(program_);
     return plan;
   }
@@ -257,7 +259,9 @@ class Planner {
       if (program_.graph[fold].kind == Kind::local) {
         round.passes.push_back(fold);
       } else {
-        round.merges.push_back({fold, program_.graph[fold].op->monoid});
+        const Op& op = *program_.graph[fold].op;
+        const bool products = op.family == Family::matmul;
+        round.merges.push_back({fold, exact_ ? &exact::form_of(*op.monoid, products) : op.monoid});
       }
       pending.push_back(fold);
     }
@@ -314,6 +318,7 @@ class Planner {
   std::vector<bool> constant_;
   std::map<LoopId, std::vector<NodeId>> by_home_;
   std::map<LoopId, std::vector<LoopId>> children_;
+  bool exact_;
   int next_round_ = 0;
 };
 
@@ -328,19 +333,19 @@ void collect_rounds(const Block& block, std::vector<const Round*>& rounds) {
 }  // namespace
 
 // With the plans of its blocks.
-Plan plan_lowered(ir::Program program) {
+Plan plan_lowered(ir::Program program, bool exact) {
   name_locals(program);
-  Plan plan = Planner(std::move(program)).run();
+  Plan plan = Planner(std::move(program), exact).run();
   for (NodeId id = 0; id < plan.program.graph.size(); ++id) {
     const ir::Node& node = plan.program.graph[id];
     if (node.block)
-      plan.blocks.emplace(id, std::make_shared<const Plan>(plan_lowered(node.block->body)));
+      plan.blocks.emplace(id, std::make_shared<const Plan>(plan_lowered(node.block->body, exact)));
   }
   return plan;
 }
 
 Plan make_plan(const ir::Program& program, const Planning& planning) {
-  return plan_lowered(opt::pipeline(program, planning));
+  return plan_lowered(opt::pipeline(program, planning), planning.exact);
 }
 
 bool is_array(const ir::Program& program, NodeId id) {

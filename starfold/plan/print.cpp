@@ -44,6 +44,7 @@ void print_block(const Block& block, int depth, std::string& text) {
 
 std::string print(const Plan& plan, bool names) {
   std::string text = ir::print(plan.program, names);
+  if (plan.exact) text += "exact\n";
   print_block(plan.body, 0, text);
   for (const auto& [id, block] : plan.blocks) {
     text += fmt::format("in %{}\n", id);

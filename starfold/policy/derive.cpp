@@ -97,7 +97,7 @@ class Derivation {
     ir::Node fold = plan_.graph[round_.merges[merge].fold];
     for (NodeId& arg : fold.args) arg = place_.at(arg);
     ir::Builder build(program(), fold.span);
-    const std::vector<Part>& parts = round_.merges[merge].monoid->parts;
+    const std::vector<Part>& parts = plain_row(*round_.merges[merge].monoid).parts;
     std::vector<Dim> dims = fold.type().dims;
     std::vector<NodeId> state;
     for (std::size_t part = 0; part < parts.size(); ++part) {

@@ -169,7 +169,7 @@ class Support::Impl {
       : plan_(std::move(plan)), sizes_(std::move(sizes)), many_(many), engine_(share(engine)) {}
 
   std::vector<ThinCell> thin(const Round& round, const std::map<NodeId, Tensor>& received,
-                             const std::vector<MergeState>& states, double least,
+                             const std::vector<MergeState>& sent, double least,
                              std::size_t limit) {
     // A number that a client has computed from all of its records rests on them.
     const auto records = static_cast<double>(engine_.records());
@@ -183,6 +183,10 @@ class Support::Impl {
     }
     if (!whole.empty() || per_client == round.merges.size()) return whole;
     Checks& checks = checks_of(round);
+    // Exact states are looked at as the numbers they stand for.
+    std::vector<MergeState> states;
+    for (std::size_t i = 0; i < sent.size(); ++i)
+      states.push_back(plain_state(*round.merges[i].monoid, sent[i]));
     const Settings settings = given(received, states);
     if (first_ones_suffice(checks, settings, states, least)) return {};
     const auto sums_by = [&](std::optional<SumsProgram>& program, Squares how) {
@@ -269,7 +273,7 @@ class Support::Impl {
     std::map<Place, int> turns;  // the first in which a record has a term
     for (const Basis& basis : bases) {
       const Tensor& part = states[basis.merge][basis.part];
-      const double neutral = round.merges[basis.merge].monoid->parts[basis.part].zero;
+      const double neutral = plain_row(*round.merges[basis.merge].monoid).parts[basis.part].zero;
       for (std::size_t cell = 0; cell < part.data.size(); ++cell) {
         const Place place{basis.merge, basis.part, cell};
         double number = effective(sums, basis.terms, cell);
@@ -330,12 +334,14 @@ std::string describe(const Plan& plan, const Round& round, const SizeValues& siz
                      const SourceMap& sources, const ThinCell& cell, double least) {
   const Merge& merge = round.merges[cell.merge];
   const ir::Node& fold = plan.program.graph[merge.fold];
-  const std::vector<Shape> shapes = state_shapes(*merge.monoid, cell_shape(fold.type(), sizes));
+  const std::vector<Shape> shapes =
+      state_shapes(plain_row(*merge.monoid), cell_shape(fold.type(), sizes));
   const Source& source = sources[fold.span.file];
   std::string text =
       fmt::format("{}:{}: `{}`: {}", source.name(), source.position(fold.span.begin).line,
                   describe_fold(plan, merge.fold), place_of(shapes[cell.part], cell.cell));
-  if (shapes.size() > 1) text += fmt::format(" among the {}", merge.monoid->parts[cell.part].name);
+  if (shapes.size() > 1)
+    text += fmt::format(" among the {}", plain_row(*merge.monoid).parts[cell.part].name);
   std::string records = fmt::format("effectively {:.3g} record{}", cell.effective,
                                     std::abs(cell.effective - 1) < 5e-3 ? "" : "s");
   if (std::isnan(cell.effective)) records = "no number of records that can be told";

@@ -8,12 +8,14 @@
 #include "starfold/merge/comoments.h"
 #include "starfold/merge/scale.h"
 #include "starfold/runtime/engine_layout.h"
+#include "starfold/runtime/exact_accumulator.h"
 #include "starfold/runtime/kernels/kernels.h"
 
 namespace starfold::engine {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();  // the one: others differ in bits
 
 // --- sums ------------------------------------------------------------------------------------------
 
@@ -131,13 +133,15 @@ struct Prod {
 struct Min {
   static void join(double& into, const double* x, std::size_t n) {
     const double least = kernels::folds().min(x, n);
-    if (least < into || std::isnan(least)) into = least;
+    if (least < into || (least == into && std::signbit(least))) into = least;
+    if (std::isnan(least)) into = nan;
   }
 };
 struct Max {
   static void join(double& into, const double* x, std::size_t n) {
     const double most = kernels::folds().max(x, n);
-    if (most > into || std::isnan(most)) into = most;
+    if (most > into || (most == into && !std::signbit(most))) into = most;
+    if (std::isnan(most)) into = nan;
   }
 };
 struct Any {
@@ -471,6 +475,7 @@ AccumulatorKind accumulator_kind(const Monoid& monoid) {
   for (const Row& row : rows) {
     if (row.monoid == &monoid) return row.kind;
   }
+  if (const std::optional<AccumulatorKind> exact = exact_accumulator_kind(monoid)) return *exact;
   return {Takes::records, make<Definition>};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "starfold/base/error.h"
@@ -14,6 +15,7 @@
 #include "starfold/runtime/engine_program.h"
 #include "starfold/runtime/engine_run.h"
 #include "starfold/tensor/bits.h"
+#include "starfold/tensor/portable.h"
 
 namespace starfold {
 namespace {
@@ -550,6 +552,7 @@ class Engine::Impl {
   }
 
   std::vector<MergeState> encode_chunks(const Call& call) const {
+    if (plan().exact) return encode_exactly(call);
     MergeTree tree(call.round.merges, call.cut.chunks);
     const std::size_t threads = useful_threads(call);
     // Chunks go to whoever is free. A table that is read goes in as many runs as there are threads, or
@@ -560,8 +563,34 @@ class Engine::Impl {
       const std::size_t last = (run + 1) * call.cut.chunks / runs;
       std::optional<Reading> reading;
       if (reads()) reading = start_reading(call, first);
-      for (std::size_t chunk = first; chunk < last; ++chunk)
-        tree.add(chunk, encode_chunk(call, chunk, reading ? &*reading : nullptr));
+      for (std::size_t chunk = first; chunk < last; ++chunk) {
+        Frame frame = start(call);
+        run_chunk(call, chunk, reading ? &*reading : nullptr, frame);
+        tree.add(chunk, finish(call, frame));
+      }
+    });
+    return tree.take();
+  }
+
+  // Where no order of chunks shows, each thread folds all of its chunks into one state, which may be large.
+  std::vector<MergeState> encode_exactly(const Call& call) const {
+    const std::size_t threads = useful_threads(call);
+    const std::size_t runs = !reads() || table_->seekable() ? threads : 1;
+    MergeTree tree(call.round.merges, runs);
+    std::atomic<std::size_t> next = 0;
+    in_parallel(runs, threads, [&](std::size_t run) {
+      const portable::Scope scope(true);
+      Frame frame = start(call);
+      if (reads()) {
+        Reading reading = start_reading(call, run * call.cut.chunks / runs);
+        for (std::size_t chunk = run * call.cut.chunks / runs;
+             chunk < (run + 1) * call.cut.chunks / runs; ++chunk)
+          run_chunk(call, chunk, &reading, frame);
+      } else {
+        for (std::size_t chunk = next++; chunk < call.cut.chunks; chunk = next++)
+          run_chunk(call, chunk, nullptr, frame);
+      }
+      tree.add(run, finish(call, frame));
     });
     return tree.take();
   }
@@ -581,19 +610,18 @@ class Engine::Impl {
             Buffer(call.set.kept_columns * call.cut.stride)};
   }
 
-  std::vector<MergeState> encode_chunk(const Call& call, std::size_t chunk,
-                                       Reading* reading) const {
+  // A frame that has folded nothing yet.
+  Frame start(const Call& call) const {
     // Kept from call to call: many small clients would spend their time on it otherwise.
     thread_local Buffer scratch;
     scratch.reserve(call.program.scratch_columns * call.cut.stride);
     Frame frame;
     frame.program = &program();
     frame.sizes = &sizes();
+    frame.exact = plan().exact;
     frame.stride = call.cut.stride;
     frame.shared = call.shared;
-    std::vector<MergeState> states = zeros(call.round);
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      const Merge& merge = call.round.merges[i];
+    for (const Merge& merge : call.round.merges) {
       const bool ours = record_set_of(merge) == call.set.record_set;
       frame.accumulators.push_back(ours ? accumulator_for(merge) : nullptr);
     }
@@ -601,6 +629,10 @@ class Engine::Impl {
     frame.sources.resize(engine::first_input + call.set.tables.inputs.size());
     frame.sources[engine::scratch] = scratch.data();
     frame.sources[engine::fills] = call.fills.data();
+    return frame;
+  }
+
+  void run_chunk(const Call& call, std::size_t chunk, Reading* reading, Frame& frame) const {
     const std::size_t last = std::min((chunk + 1) * call.cut.chunk, call.cut.blocks);
     for (std::size_t b = chunk * call.cut.chunk; b < last; ++b) {
       frame.records = call.cut.length(b);
@@ -617,6 +649,11 @@ class Engine::Impl {
       }
       engine::run(call.program, frame);
     }
+  }
+
+  // What a frame has folded.
+  std::vector<MergeState> finish(const Call& call, Frame& frame) const {
+    std::vector<MergeState> states = zeros(call.round);
     for (std::size_t i = 0; i < states.size(); ++i) {
       if (frame.accumulators[i]) frame.accumulators[i]->finish(states[i]);
     }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "starfold/base/error.h"
+#include "starfold/merge/exact.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/runtime/accumulator.h"
 #include "starfold/runtime/apply.h"
@@ -110,9 +111,14 @@ MatmulMap matmul_map(const Shape& left, const Shape& right) {
   return map;
 }
 
-Compiler::Compiler(const ir::Program& program, const SizeValues& sizes, const Round& round,
+Compiler::Compiler(const Plan& plan, const SizeValues& sizes, const Round& round,
                    const std::string& record_set, Tables& tables)
-    : program_(program), sizes_(sizes), round_(round), record_set_(record_set), tables_(tables) {
+    : program_(plan.program),
+      exact_(plan.exact),
+      sizes_(sizes),
+      round_(round),
+      record_set_(record_set),
+      tables_(tables) {
   for (const NodeId id : round.encoders) {
     if (node(id).type().record_set() == record_set) encoders_.insert(id);
   }
@@ -296,19 +302,24 @@ std::optional<Compiler::Groups> Compiler::groups(const ir::Node& fold) const {
   return std::nullopt;
 }
 
+AccumulatorKind Compiler::accumulator_of(const ir::Node& fold) const {
+  const Monoid& row = *fold.op->monoid;
+  const bool products = fold.op->family == Family::matmul;
+  return accumulator_kind(exact_ ? exact::form_of(row, products) : row);
+}
+
 // The values that a fold reads.
 std::vector<NodeId> Compiler::fold_leaves(const ir::Node& fold) const {
   std::vector<NodeId> leaves;
   // Who only counts need not look, unless looking may end the run.
-  if (accumulator_kind(*fold.op->monoid).takes == Takes::counts &&
-      !program_.graph.can_refuse(fold.args[0]))
+  if (accumulator_of(fold).takes == Takes::counts && !program_.graph.can_refuse(fold.args[0]))
     return leaves;
   if (const std::optional<Groups> parts = groups(fold)) {
     leaves.push_back(parts->labels);
     if (parts->summed != ir::no_node) add_leaves(parts->summed, factor_depth, leaves);
     return leaves;
   }
-  const bool sums_products = accumulator_kind(*fold.op->monoid).takes == Takes::sums;
+  const bool sums_products = accumulator_of(fold).takes == Takes::sums;
   for (const NodeId arg : fold.args) add_leaves(arg, sums_products ? factor_depth : 0, leaves);
   return leaves;
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "starfold/runtime/accumulator.h"
 #include "starfold/runtime/engine_program.h"
 
 namespace starfold::engine {
@@ -34,7 +35,7 @@ struct Factors {
 
 class Compiler {
  public:
-  Compiler(const ir::Program& program, const SizeValues& sizes, const Round& round,
+  Compiler(const Plan& plan, const SizeValues& sizes, const Round& round,
            const std::string& record_set, Tables& tables);
 
   // All steps. What is in `given` is taken from its columns instead of being computed.
@@ -137,7 +138,11 @@ class Compiler {
 
   double cost(ir::NodeId id) const;
 
+  // How a fold of the plan is accumulated.
+  AccumulatorKind accumulator_of(const ir::Node& fold) const;
+
   const ir::Program& program_;
+  const bool exact_;
   const SizeValues& sizes_;
   const Round& round_;
   const std::string& record_set_;

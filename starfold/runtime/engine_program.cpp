@@ -6,6 +6,7 @@
 
 #include "starfold/runtime/apply.h"
 #include "starfold/runtime/engine_compiler.h"
+#include "starfold/tensor/portable.h"
 
 namespace starfold::engine {
 namespace {
@@ -32,12 +33,12 @@ std::map<NodeId, std::vector<Tensor>> make_constants(const ir::Program& program,
   return values;
 }
 
-SetProgram compile_set(const ir::Program& program, const Round& round, const SizeValues& sizes,
+SetProgram compile_set(const Plan& plan, const Round& round, const SizeValues& sizes,
                        const std::string& record_set) {
   SetProgram set;
   set.record_set = record_set;
   set.tables.shared = {ir::no_node};
-  Compiler compiler(program, sizes, round, record_set, set.tables);
+  Compiler compiler(plan, sizes, round, record_set, set.tables);
   set.first = compiler.compile({});
 
   // What is kept gets columns of its own; the second program starts from them.
@@ -59,7 +60,7 @@ SetProgram compile_set(const ir::Program& program, const Round& round, const Siz
   set.kept_columns = pinned.size();
   set.kept_depends.assign(depends.begin(), depends.end());
   if (!keep.empty()) {
-    set.again = Compiler(program, sizes, round, record_set, set.tables).compile(keep);
+    set.again = Compiler(plan, sizes, round, record_set, set.tables).compile(keep);
     place_columns(set.again, {});
   }
   return set;
@@ -184,6 +185,7 @@ std::string_view to_string(Code code) {
 }
 
 RoundProgram compile_round(const Plan& plan, const Round& round, const SizeValues& sizes) {
+  const portable::Scope scope(plan.exact);
   RoundProgram result;
   result.constants = make_constants(plan.program, round, sizes);
   std::set<std::string> record_sets;
@@ -194,7 +196,7 @@ RoundProgram compile_round(const Plan& plan, const Round& round, const SizeValue
       record_sets.insert(plan.program.graph[store.node].type().record_set());
   }
   for (const std::string& record_set : record_sets) {
-    result.sets.push_back(compile_set(plan.program, round, sizes, record_set));
+    result.sets.push_back(compile_set(plan, round, sizes, record_set));
   }
   return result;
 }
@@ -206,7 +208,7 @@ StoreProgram compile_store(const Plan& plan, const Round& round, NodeId node,
   result.round.encoders = round.encoders;
   result.round.stores = {{Store::What::result, node, 0, 0}};
   result.set =
-      compile_set(plan.program, result.round, sizes, plan.program.graph[node].type().record_set());
+      compile_set(plan, result.round, sizes, plan.program.graph[node].type().record_set());
   return result;
 }
 

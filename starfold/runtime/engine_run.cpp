@@ -9,6 +9,7 @@
 #include "starfold/ops/quantize.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/tensor/axis_view.h"
+#include "starfold/tensor/portable.h"
 
 namespace starfold::engine {
 namespace {
@@ -101,8 +102,8 @@ void run_combine(const Step& step, Frame& frame) {
       weight[j] = data + weights.entries[c + j];
       out[j] = frame.column(step.out[c + j]);
     }
-    kernels::products().combine(columns, step.terms, weight, step.stride, out, outputs,
-                                frame.records);
+    kernels::products(frame.exact)
+        .combine(columns, step.terms, weight, step.stride, out, outputs, frame.records);
   }
 }
 
@@ -121,8 +122,9 @@ void run_distances(const Step& step, Frame& frame) {
       frame.results.push_back(frame.column(step.out[j]));
     }
     const double* const* columns = frame.pointers.data();
-    kernels::products().distances(columns, step.terms, columns + step.terms, step.stride,
-                                  frame.results.data(), together, frame.records);
+    kernels::products(frame.exact)
+        .distances(columns, step.terms, columns + step.terms, step.stride, frame.results.data(),
+                   together, frame.records);
   }
 }
 
@@ -132,8 +134,9 @@ void run_nearest(const Step& step, Frame& frame) {
   for (const std::uint32_t entry : points.entries)
     frame.pointers.push_back(frame.shared[points.shared]->data.data() + entry);
   const double* const* columns = frame.pointers.data();
-  kernels::products().nearest(columns, step.terms, columns + step.terms, step.stride,
-                              points.entries.size(), frame.column(step.out[0]), frame.records);
+  kernels::products(frame.exact)
+      .nearest(columns, step.terms, columns + step.terms, step.stride, points.entries.size(),
+               frame.column(step.out[0]), frame.records);
 }
 
 void run_pair_sum(const Step& step, Frame& frame) {
@@ -144,8 +147,8 @@ void run_pair_sum(const Step& step, Frame& frame) {
         frame.pointers.push_back(frame.column(step.args[i].columns[c * step.terms + k]));
     }
     const double* const* a = frame.pointers.data();
-    kernels::products().pair_sum(a, a + step.terms, step.terms, frame.column(step.out[c]),
-                                 frame.records);
+    kernels::products(frame.exact)
+        .pair_sum(a, a + step.terms, step.terms, frame.column(step.out[c]), frame.records);
   }
 }
 
@@ -154,17 +157,21 @@ struct LineKernels {
   kernels::Binary subtract = kernels::binary("-");
   kernels::Binary add = kernels::binary("+");
   kernels::Binary divide = kernels::binary("/");
-  kernels::Unary exp = kernels::unary("exp");
-  kernels::Unary log = kernels::unary("log");
+  kernels::Unary exp;
+  kernels::Unary log;
+  explicit LineKernels(bool exact)
+      : exp(kernels::unary("exp", exact)), log(kernels::unary("log", exact)) {}
 };
 
 // Lines of columns: softmax, its logarithm, or the logarithm of the sum of exponentials. Everything
 // is relative to the largest entry.
 void run_lines(const Step& step, const Frame& frame) {
-  static const LineKernels kernel;
+  static const LineKernels fast(false);
+  static const LineKernels portable(true);
+  const LineKernels& kernel = frame.exact ? portable : fast;
   const std::size_t n = frame.records;
-  const auto scalar_exp = [](double x) { return std::exp(x); };
-  const auto scalar_log = [](double x) { return std::log(x); };
+  const auto scalar_exp = [](double x) { return maths::exp(x); };
+  const auto scalar_log = [](double x) { return maths::log(x); };
   double* top = frame.column(step.work[0]);
   double* sum = frame.column(step.work[1]);
   double* e = frame.column(step.work[2]);
@@ -253,7 +260,9 @@ void run_extreme(const Step& step, Frame& frame) {
 // Records well inside the bound stay, those well outside are scaled to just below it: plain sums of
 // squares are exact enough to tell and to keep the bound. Where they are not, near the bound or at the
 // ends of the range of numbers, the operation itself decides.
+// What decides must not depend on the other records of a block where the same bits are promised.
 void run_clip_norm(const Step& step, Frame& frame) {
+  if (frame.exact) return run_general(step, frame);
   const double bound = frame.shared[step.args[1].shared]->item();
   const Columns& columns = step.args[0].columns;
   double* factor = frame.column(step.work[0]);

@@ -18,6 +18,7 @@ using Outside = std::map<ir::NodeId, std::int64_t>;
 struct Frame {
   const ir::Program* program = nullptr;
   const SizeValues* sizes = nullptr;
+  bool exact = false;  // whether values are the same bits on every processor
   std::size_t records = 0;
   std::size_t stride = 0;             // from one column to the next
   std::vector<double*> sources;       // the first column of each source

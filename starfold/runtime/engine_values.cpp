@@ -77,7 +77,7 @@ void Compiler::emit_unary(NodeId id) {
   step.node = id;
   step.args = {operand(n.args[0])};
   step.map1 = n.op->map1;
-  step.unary = kernels::unary(n.op->name);
+  step.unary = kernels::unary(n.op->name, exact_);
   step.out = values_[id] = fresh(step.args[0].columns.size());
   add(std::move(step));
 }

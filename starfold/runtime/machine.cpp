@@ -4,6 +4,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
+#include "starfold/tensor/portable.h"
 
 namespace starfold {
 
@@ -163,6 +164,7 @@ void Machine::check(NodeId id) {
 }
 
 void Machine::compute(const std::vector<NodeId>& nodes) {
+  const portable::Scope scope(plan_->exact);
   for (const NodeId id : nodes) {
     values_[id] = evaluate(plan_->program.graph[id]);
     check(id);

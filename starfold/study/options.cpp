@@ -198,6 +198,7 @@ Study make_study(const StudyOptions& options) {
   if (!options.simulate.empty()) study.simulation = options.simulate;
   if (!options.out.empty()) study.out = options.out;
   if (options.threads > 0) study.threads = options.threads;
+  if (options.exact) study.exact = true;
   if (options.client_details) study.client_details = true;
   if (options.sample > 0) study.federation.sample.clients = options.sample;
   if (!options.sample_seed.empty()) {

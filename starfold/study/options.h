@@ -26,6 +26,7 @@ struct StudyOptions {
   std::string simulate = {};
   std::string out = {};
   int threads = 0;
+  bool exact = false;
   bool client_details = false;
   int sample = 0;                // 0: every round is asked of all clients
   std::string sample_seed = {};  // a whole number

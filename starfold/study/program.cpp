@@ -88,6 +88,7 @@ std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramO
   if (study.secure) options.planning.additive = true;
   if (study.privacy) options.planning.additive = true;  // noise is added to sums
   const bool none = !study.formula.empty() && !has_intercept(study.formula);
+  options.planning.exact = options.planning.exact || study.exact;
   return open_program(study.program, std::move(options), none ? Intercept::none : Intercept::usual);
 }
 

@@ -70,6 +70,7 @@ nlohmann::json options_json(const Study& study) {
   nlohmann::json json = {{"missing", missing_word(study.missing)}};
   if (study.memory > 0) json["memory"] = study.memory;
   if (study.threads > 0) json["threads"] = study.threads;
+  if (study.exact) json["exact"] = true;
   if (study.client_details) json["client_details"] = true;
   if (study.federation.sample.clients > 0) {
     json["sample"] = study.federation.sample.clients;
@@ -178,6 +179,7 @@ std::string run_json(const StudyRun& run) {
                          {"clients", std::move(clients)},
                          {"packed_clients", report.packed},
                          {"seconds", report.seconds}};
+  if (run.program->planning.exact) json["exact"] = true;
   add_federation(json, report);
   add_privacy(json, report);
   add_secure_aggregation(json, report);
@@ -194,6 +196,7 @@ std::string record_file(const StudyRun& run, const std::map<std::string, std::st
   nlohmann::json json = {{"program", shown_path(text.name)},
                          {"program_sha256", sha256_hex(text.text)},
                          {"plan", run.program->hash},
+                         {"exact", run.program->planning.exact},
                          {"versions", run.versions},
                          {"sizes", report.sizes},
                          {"columns", report.columns},

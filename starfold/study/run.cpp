@@ -44,6 +44,32 @@ RunReport run_reference(const ir::Program& program, std::vector<Pack>& packs,
   return report;
 }
 
+// The same plan over the pooled records, as those of one client.
+RunReport run_exact_reference(const StudyRun& run, std::vector<Pack>& packs,
+                              const Settings& settings) {
+  RunReport report;
+  std::vector<Client> clients;
+  for (const Pack& pack : packs) report.clients.resize(report.clients.size() + pack.clients.size());
+  for (Pack& pack : packs) {
+    for (const PackedClient& client : pack.clients)
+      report.clients.at(client.place) = {client.name, client.records, 0, 0};
+    clients.push_back(std::move(pack.records));
+  }
+  const Stopwatch watch;
+  RunOptions options;
+  options.threads = run.study.threads;
+  Client pooled;
+  for (const ir::Input& input : run.program->compilation.program.inputs) {
+    if (input.type.federated() && !clients.empty())
+      pooled.arrays[input.name] = virtual_global(input, clients, settings.sizes);
+  }
+  std::vector<Pack> all;
+  all.push_back({std::move(pooled), {PackedClient{}}, {}});
+  report.results = run_packs(run.program, std::move(all), settings, options).results;
+  report.seconds = watch.seconds();
+  return report;
+}
+
 RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Settings& settings,
                         const RunControl& control) {
   RunOptions options;
@@ -103,10 +129,18 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
     if (pack.records.table) evidence.tables.push_back(pack.records.table);
   }
   try {
-    run.report = control.reference ? run_reference(typed, data.packs, settings)
-                                   : run_federated(run, std::move(data.packs), settings, control);
+    if (!control.reference) {
+      run.report = run_federated(run, std::move(data.packs), settings, control);
+    } else {
+      run.report = run.program->planning.exact ? run_exact_reference(run, data.packs, settings)
+                                               : run_reference(typed, data.packs, settings);
+    }
   } catch (const Unmet& unmet) {
     throw named(unmet, typed, data.columns);
+  } catch (const privacy::NotPrivate&) {  // the program's matter, not the data's
+    throw;
+  } catch (const secure::NotMaskable&) {
+    throw;
   } catch (const RunError& error) {
     throw with_reason(error, evidence);
   }
@@ -144,11 +178,15 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   const bool over_nodes = run.study.federation.via != Federation::Via::files;
   if (control.resume && !over_nodes)
     throw StudyError("only a run over nodes can be gone on with: this study has none");
+  if (run.study.privacy && run.study.exact)
+    throw StudyError("an exact run adds no noise: it cannot keep what [privacy] promises");
   if (run.study.privacy && control.reference)
     throw StudyError("--reference computes without noise: it cannot keep what [privacy] promises");
   const std::int64_t sample = run.study.federation.sample.clients;
   if (sample > 0 && control.reference)
     throw StudyError("--reference gives the answer of all clients: it cannot go with --sample");
+  if (sample > 0 && run.study.exact)
+    throw StudyError("an exact run gives the answer of all clients: it cannot go with --sample");
   if (sample > static_cast<std::int64_t>(run.study.clients.size()) && run.study.simulation.empty())
     throw StudyError(fmt::format("--sample asks {} clients, but there are {}", sample,
                                  run.study.clients.size()));

@@ -405,7 +405,8 @@ class Reader : TomlReader {
 
   void read_options(const toml::table& options) {
     only(options, "options",
-         with_dialect_keys({"missing", "threads", "memory", "out", "simulate", "client_details"}));
+         with_dialect_keys(
+             {"missing", "threads", "memory", "exact", "out", "simulate", "client_details"}));
     read_dialect(*this, options, "options", dialect_);
     if (const toml::node* node = options.get("missing")) {
       study_.missing =
@@ -421,6 +422,8 @@ class Reader : TomlReader {
       study_.threads =
           static_cast<int>(std::min<std::int64_t>(integer(*node, "options.threads", 1), 1024));
     }
+    if (const toml::node* node = options.get("exact"))
+      study_.exact = boolean(*node, "options.exact");
     if (const toml::node* node = options.get("simulate"))
       study_.simulation = string(*node, "options.simulate");
     if (const toml::node* node = options.get("client_details"))

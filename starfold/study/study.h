@@ -51,6 +51,7 @@ struct Study {
   Missing missing = Missing::error;
   int threads = 0;          // 0: as many as the machine has
   std::int64_t memory = 0;  // bytes for records; 0: half of the machine's
+  bool exact = false;       // the same bits for every split, order, thread and machine
   std::string out;
   bool client_details =
       false;  // results and report say how many records each client has, and in which file

@@ -143,7 +143,7 @@ def start_message(plan, program, run, bindings, source="visits", sizes=(), name=
     for key, value in sizes:
         body += text(key) + struct.pack("<q", value)
     flags = b"\x00\x00"  # no group, no sample
-    return message(0, body + b"\x01\x00" + text(run) + text("a study") + text(source) + text(bindings) + flags + text(""))
+    return message(0, body + b"\x01\x00\x00" + text(run) + text("a study") + text(source) + text(bindings) + flags + text(""))
 
 
 def encode_message(agreement, run, sequence, number, tensors=()):

@@ -43,7 +43,7 @@ struct Compiled {
   std::shared_ptr<const CompiledProgram> program;
   std::string error;
 };
-Compiled compiled(const Case& c, bool optimize = true, bool base = false);
+Compiled compiled(const Case& c, bool optimize = true, bool base = false, bool exact = false);
 // Whether all that is wrong with a program is that some operation in it has no derivative, or a large one.
 bool has_no_derivative(const Case& c);
 

@@ -10,10 +10,11 @@
 
 namespace starfold::laws {
 
-Compiled compiled(const Case& c, bool optimize, bool base) {
+Compiled compiled(const Case& c, bool optimize, bool base, bool exact) {
   ProgramOptions options;
   options.signature = c.options.signature;
   options.planning.optimize = optimize;
+  options.planning.exact = exact;
   options.base = base;
   Compiled result{compile_program(c.program.text, options), ""};
   const Compilation& compilation = result.program->compilation;

@@ -288,6 +288,7 @@ TEST(SecureRun, OnDropoutContinueGoesOnWithoutAClient) {
   // At each step of the protocol, in the first round and in a later one.
   for (int step = 0; step < 4; ++step) {
     for (const int round : {0, 1}) {
+      if (step < 2 && round > 0) continue;  // keys are made once
       SCOPED_TRACE(testing::Message() << "step " << step << ", round " << round);
       const Setting s(5);
       DirectCarrier carrier(s);
@@ -302,7 +303,7 @@ TEST(SecureRun, OnDropoutContinueGoesOnWithoutAClient) {
       };
       RemoteOptions options;
       options.on_dropout = RemoteOptions::Dropout::go_on;
-      options.timeout = 0.2;
+      options.timeout = 3;  // far more than the others take, also on a busy machine
       const RunReport report = run_remote(s.coordinator(), *s.program, s.names, carrier, options);
       ASSERT_EQ(report.departures.size(), 1U);
       EXPECT_EQ(report.departures[0].client, 2U);

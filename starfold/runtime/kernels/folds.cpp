@@ -37,20 +37,27 @@ struct Prod {
   static HWY_INLINE V join(V a, V b) { return hn::Mul(a, b); }
   static double join(double a, double b) { return a * b; }
 };
-// Once a partial result is nan it stays nan: no comparison with it holds.
+// Once a partial result is nan it stays nan: no comparison with it holds. Of two zeros the negative one is smaller, so that
+// the order never shows: equal numbers differ in the sign alone.
 struct Min {
   static constexpr double neutral = kInf;
   static HWY_INLINE V join(V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
+    const V smaller = hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
+    return hn::IfThenElse(hn::Eq(a, b), hn::Or(a, b), smaller);
   }
-  static double join(double a, double b) { return b < a || std::isnan(b) ? b : a; }
+  static double join(double a, double b) {
+    return b < a || std::isnan(b) || (a == b && std::signbit(b)) ? b : a;
+  }
 };
 struct Max {
   static constexpr double neutral = -kInf;
   static HWY_INLINE V join(V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
+    const V larger = hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
+    return hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), larger);
   }
-  static double join(double a, double b) { return b > a || std::isnan(b) ? b : a; }
+  static double join(double a, double b) {
+    return b > a || std::isnan(b) || (a == b && !std::signbit(b)) ? b : a;
+  }
 };
 
 // The entries of the last vector that exist, in a vector of neutral elements.

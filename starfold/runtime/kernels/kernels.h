@@ -16,7 +16,8 @@ constexpr std::size_t padded(std::size_t n) { return (n + kPad - 1) / kPad * kPa
 // out = map(x); `out` may be x. Kernels that know their map only call it for entries at the edges
 // of its domain (nan, infinities, overflow), so that these are exactly as in its row.
 using Unary = void (*)(double (*map)(double), const double* x, double* out, std::size_t n);
-Unary unary(std::string_view op);  // a loop that calls `map` for operations without a kernel
+// A loop that calls `map` for operations without a kernel. A portable one gives the same bits on every processor.
+Unary unary(std::string_view op, bool portable = false);
 
 // out = map(a, b), where either side may be a single number; `out` may be an operand.
 struct Binary {
@@ -73,6 +74,25 @@ struct Products {
   void (*gram)(const double* const* a, std::size_t columns_a, const double* const* b,
                std::size_t columns_b, bool upper, double* out, std::size_t n);
 };
-const Products& products();
+// Portable ones round every product and every sum, in one order: the same bits on every processor (not `gram`).
+const Products& products(bool portable = false);
+
+// Columns in slices: numbers of few bits, the multiples of one power of two, so that sums of them and of their products are
+// exact in doubles.
+struct Slices {
+  // The largest magnitude; nan where some number is not finite.
+  double (*top)(const double* x, std::size_t n);
+  // slice = x rounded to a multiple of the last place of `shift`, rest = x - slice, which may be x itself. Whether a rest
+  // is not 0.
+  bool (*split)(const double* x, double shift, double* slice, double* rest, std::size_t n);
+  // Three slices of x at once, each a multiple of the last place of its shift, and the rest. Bits of the result: 1, 2 and 4
+  // where a slice is not 0 throughout, 8 where a rest is not, or something is not finite.
+  unsigned (*cut)(const double* x, const double* shifts, double* const* slices, double* rest,
+                  double* top, std::size_t n);
+  // The sums of two slices of x, and its largest magnitude; whether there is a rest, or something is not finite.
+  bool (*sums)(const double* x, double first, double second, double* sums, double* top,
+               std::size_t n);
+};
+const Slices& slices();
 
 }  // namespace starfold::kernels

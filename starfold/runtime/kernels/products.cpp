@@ -33,8 +33,16 @@ constexpr std::size_t kRight = 4;
 constexpr std::size_t kGroups = 4;
 #endif
 
+// a * b + c, in one rounding where the processor has such an instruction, or in two everywhere.
+struct Fused {
+  static HWY_INLINE V add(V a, V b, V c) { return hn::MulAdd(a, b, c); }
+};
+struct Rounded {
+  static HWY_INLINE V add(V a, V b, V c) { return hn::Add(hn::Mul(a, b), c); }
+};
+
 // out_j = [out_j +] sum over K columns.
-template <std::size_t J, std::size_t K, bool add>
+template <class With, std::size_t J, std::size_t K, bool add>
 void combine_tile(Columns columns, Columns weights, std::size_t stride, double* const* out,
                   std::size_t n) {
   const D d;
@@ -49,54 +57,56 @@ void combine_tile(Columns columns, Columns weights, std::size_t stride, double* 
     for (std::size_t j = 0; j < J; ++j) sum[j] = add ? hn::Load(d, out[j] + i) : hn::Zero(d);
     for (std::size_t k = 0; k < K; ++k) {
       const V v = hn::Load(d, x[k] + i);
-      for (std::size_t j = 0; j < J; ++j) sum[j] = hn::MulAdd(w[j][k], v, sum[j]);
+      for (std::size_t j = 0; j < J; ++j) sum[j] = With::add(w[j][k], v, sum[j]);
     }
     for (std::size_t j = 0; j < J; ++j) hn::Store(sum[j], d, out[j] + i);
   }
 }
 
-template <std::size_t J, bool add>
+template <class With, std::size_t J, bool add>
 void combine_some(Columns columns, std::size_t count, Columns weights, std::size_t stride,
                   double* const* out, std::size_t n) {
   switch (count) {
     case 1:
-      return combine_tile<J, 1, add>(columns, weights, stride, out, n);
+      return combine_tile<With, J, 1, add>(columns, weights, stride, out, n);
     case 2:
-      return combine_tile<J, 2, add>(columns, weights, stride, out, n);
+      return combine_tile<With, J, 2, add>(columns, weights, stride, out, n);
     case 3:
-      return combine_tile<J, 3, add>(columns, weights, stride, out, n);
+      return combine_tile<With, J, 3, add>(columns, weights, stride, out, n);
     default:
-      return combine_tile<J, 4, add>(columns, weights, stride, out, n);
+      return combine_tile<With, J, 4, add>(columns, weights, stride, out, n);
   }
 }
 
-template <std::size_t J>
+template <class With, std::size_t J>
 void combine_outputs(Columns columns, std::size_t count, Columns weights, std::size_t stride,
                      double* const* out, std::size_t n) {
-  combine_some<J, false>(columns, std::min<std::size_t>(count, 4), weights, stride, out, n);
+  combine_some<With, J, false>(columns, std::min<std::size_t>(count, 4), weights, stride, out, n);
   for (std::size_t k = 4; k < count; k += 4) {
     const double* rest[J];
     for (std::size_t j = 0; j < J; ++j) rest[j] = weights[j] + k * stride;
-    combine_some<J, true>(columns + k, std::min<std::size_t>(count - k, 4), rest, stride, out, n);
+    combine_some<With, J, true>(columns + k, std::min<std::size_t>(count - k, 4), rest, stride, out,
+                                n);
   }
 }
 
+template <class With>
 void combine(Columns columns, std::size_t count, Columns weights, std::size_t stride,
              double* const* out, std::size_t outputs, std::size_t n) {
   switch (outputs) {
     case 1:
-      return combine_outputs<1>(columns, count, weights, stride, out, n);
+      return combine_outputs<With, 1>(columns, count, weights, stride, out, n);
     case 2:
-      return combine_outputs<2>(columns, count, weights, stride, out, n);
+      return combine_outputs<With, 2>(columns, count, weights, stride, out, n);
     case 3:
-      return combine_outputs<3>(columns, count, weights, stride, out, n);
+      return combine_outputs<With, 3>(columns, count, weights, stride, out, n);
     default:
-      return combine_outputs<4>(columns, count, weights, stride, out, n);
+      return combine_outputs<With, 4>(columns, count, weights, stride, out, n);
   }
 }
 
 // J points and G groups of records at once: each number of a point is read once for all groups.
-template <std::size_t J, std::size_t G>
+template <class With, std::size_t J, std::size_t G>
 HWY_INLINE void distances_tile(Columns columns, std::size_t count, Columns points,
                                std::size_t stride, double* const* out, std::size_t i,
                                std::size_t out_i) {
@@ -113,7 +123,7 @@ HWY_INLINE void distances_tile(Columns columns, std::size_t count, Columns point
       const V point = hn::Set(d, points[j][k * stride]);
       for (std::size_t g = 0; g < G; ++g) {
         const V difference = hn::Sub(x[g], point);
-        sum[g][j] = hn::MulAdd(difference, difference, sum[g][j]);
+        sum[g][j] = With::add(difference, difference, sum[g][j]);
       }
     }
   }
@@ -123,26 +133,28 @@ HWY_INLINE void distances_tile(Columns columns, std::size_t count, Columns point
 }
 
 // All points for the same records, which stay in the first cache meanwhile.
-template <std::size_t G>
+template <class With, std::size_t G>
 void distances_of(Columns columns, std::size_t count, Columns points, std::size_t stride,
                   double* const* out, std::size_t outputs, std::size_t i) {
   std::size_t j = 0;
   for (; j + 4 <= outputs; j += 4)
-    distances_tile<4, G>(columns, count, points + j, stride, out + j, i, i);
-  for (; j < outputs; ++j) distances_tile<1, G>(columns, count, points + j, stride, out + j, i, i);
+    distances_tile<With, 4, G>(columns, count, points + j, stride, out + j, i, i);
+  for (; j < outputs; ++j)
+    distances_tile<With, 1, G>(columns, count, points + j, stride, out + j, i, i);
 }
 
+template <class With>
 void distances(Columns columns, std::size_t count, Columns points, std::size_t stride,
                double* const* out, std::size_t outputs, std::size_t n) {
   const std::size_t lanes = hn::Lanes(D());
   std::size_t i = 0;
   for (; i + kGroups * lanes <= n; i += kGroups * lanes)
-    distances_of<kGroups>(columns, count, points, stride, out, outputs, i);
-  for (; i < n; i += lanes) distances_of<1>(columns, count, points, stride, out, outputs, i);
+    distances_of<With, kGroups>(columns, count, points, stride, out, outputs, i);
+  for (; i < n; i += lanes) distances_of<With, 1>(columns, count, points, stride, out, outputs, i);
 }
 
 // The distances from a few points lie in a small place of their own, not in columns.
-template <std::size_t G>
+template <class With, std::size_t G>
 void nearest_of(Columns columns, std::size_t count, Columns points, std::size_t stride,
                 std::size_t number, double* out, std::size_t i) {
   const D d;
@@ -155,10 +167,10 @@ void nearest_of(Columns columns, std::size_t count, Columns points, std::size_t 
   for (std::size_t first = 0; first < number; first += 4) {
     const std::size_t some = std::min<std::size_t>(number - first, 4);
     if (some == 4) {
-      distances_tile<4, G>(columns, count, points + first, stride, results, i, 0);
+      distances_tile<With, 4, G>(columns, count, points + first, stride, results, i, 0);
     } else {
       for (std::size_t j = 0; j < some; ++j)
-        distances_tile<1, G>(columns, count, points + first + j, stride, results + j, i, 0);
+        distances_tile<With, 1, G>(columns, count, points + first + j, stride, results + j, i, 0);
     }
     for (std::size_t j = 0; j < some; ++j) {
       const V here = hn::Set(d, static_cast<double>(first + j + 1));
@@ -178,21 +190,23 @@ void nearest_of(Columns columns, std::size_t count, Columns points, std::size_t 
   for (std::size_t g = 0; g < G; ++g) hn::Store(position[g], d, out + i + g * lanes);
 }
 
+template <class With>
 void nearest(Columns columns, std::size_t count, Columns points, std::size_t stride,
              std::size_t number, double* out, std::size_t n) {
   const std::size_t lanes = hn::Lanes(D());
   std::size_t i = 0;
   for (; i + kGroups * lanes <= n; i += kGroups * lanes)
-    nearest_of<kGroups>(columns, count, points, stride, number, out, i);
-  for (; i < n; i += lanes) nearest_of<1>(columns, count, points, stride, number, out, i);
+    nearest_of<With, kGroups>(columns, count, points, stride, number, out, i);
+  for (; i < n; i += lanes) nearest_of<With, 1>(columns, count, points, stride, number, out, i);
 }
 
+template <class With>
 void pair_sum(Columns a, Columns b, std::size_t count, double* out, std::size_t n) {
   const D d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
     V sum = hn::Mul(hn::Load(d, a[0] + i), hn::Load(d, b[0] + i));
     for (std::size_t k = 1; k < count; ++k)
-      sum = hn::MulAdd(hn::Load(d, a[k] + i), hn::Load(d, b[k] + i), sum);
+      sum = With::add(hn::Load(d, a[k] + i), hn::Load(d, b[k] + i), sum);
     hn::Store(sum, d, out + i);
   }
 }
@@ -279,11 +293,15 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
   }
 }
 
-constexpr Products kProducts = {combine, distances, nearest, pair_sum, gram};
+template <class With>
+constexpr Products kProducts = {combine<With>, distances<With>, nearest<With>, pair_sum<With>,
+                                gram};
 
 }  // namespace
 
-const Products& find_products() { return kProducts; }
+const Products& find_products(bool portable) {
+  return portable ? kProducts<Rounded> : kProducts<Fused>;
+}
 
 }  // namespace starfold::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -293,7 +311,7 @@ namespace starfold::kernels {
 
 HWY_EXPORT(find_products);
 
-const Products& products() { return HWY_DYNAMIC_DISPATCH(find_products)(); }
+const Products& products(bool portable) { return HWY_DYNAMIC_DISPATCH(find_products)(portable); }
 
 }  // namespace starfold::kernels
 #endif

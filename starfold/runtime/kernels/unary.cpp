@@ -126,22 +126,46 @@ constexpr double kLogRange = 1e300;
 // Or keeps the sign of a zero.
 HWY_INLINE V signed_like(V result, V x) { return hn::Or(result, hn::And(x, hn::SignBit(D()))); }
 
+// The functions that others are made of: as fast as the processor allows, or the same everywhere.
+struct Fast {
+  static HWY_INLINE V exp(V x) { return math::exp(x); }
+  static HWY_INLINE V expm1(V x) { return math::expm1(x); }
+  static HWY_INLINE V log(V x) { return math::log(x); }
+  static HWY_INLINE V log1p(V x) { return math::log1p(x); }
+  static HWY_INLINE V tanh(V x) { return math::tanh(x); }
+  static HWY_INLINE V add_product(V a, V b, V c) { return hn::MulAdd(a, b, c); }
+  static HWY_INLINE V subtract_product(V a, V b, V c) { return hn::NegMulAdd(a, b, c); }
+};
+struct Portable {
+  static HWY_INLINE V exp(V x) { return portable::exp(x); }
+  static HWY_INLINE V expm1(V x) { return portable::expm1(x); }
+  static HWY_INLINE V log(V x) { return portable::log(x); }
+  static HWY_INLINE V log1p(V x) { return portable::log1p(x); }
+  static HWY_INLINE V tanh(V x) { return portable::tanh(x); }
+  static HWY_INLINE V add_product(V a, V b, V c) { return hn::Add(hn::Mul(a, b), c); }
+  static HWY_INLINE V subtract_product(V a, V b, V c) { return hn::Sub(c, hn::Mul(a, b)); }
+};
+
+template <class With>
 struct Exp {
-  static HWY_INLINE V of(V x) { return math::exp(x); }
+  static HWY_INLINE V of(V x) { return With::exp(x); }
   static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
 };
+template <class With>
 struct Expm1 {
-  static HWY_INLINE V of(V x) { return signed_like(math::expm1(x), x); }
+  static HWY_INLINE V of(V x) { return signed_like(With::expm1(x), x); }
   static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
 };
+template <class With>
 struct Log {
-  static HWY_INLINE V of(V x) { return math::log(x); }
+  static HWY_INLINE V of(V x) { return With::log(x); }
   static HWY_INLINE M usual(V x) {
     return hn::And(hn::Ge(x, number(DBL_MIN)), hn::Le(x, number(kLogRange)));
   }
 };
+template <class With>
 struct Log1p {
-  static HWY_INLINE V of(V x) { return signed_like(math::log1p(x), x); }
+  static HWY_INLINE V of(V x) { return signed_like(With::log1p(x), x); }
   static HWY_INLINE M usual(V x) {
     return hn::And(hn::Gt(x, number(-1)), hn::Le(x, number(kLogRange)));
   }
@@ -150,32 +174,33 @@ struct Log1p {
 // sin(x + quadrants * pi / 2). The angle is reduced to |r| <= pi / 4 with pi / 2 in three parts,
 // the first two so short that their products with the number of quadrants are exact; there a few
 // terms of Taylor's series are as good as any polynomial.
+template <class With>
 HWY_INLINE V sine(V x, std::int64_t quadrants) {
   const D d;
   const hn::RebindToSigned<D> di;
   const V shift = number(0x1.8p52);  // puts the nearest whole number into the low bits
-  const V shifted = hn::MulAdd(x, number(2 / std::numbers::pi), shift);
+  const V shifted = With::add_product(x, number(2 / std::numbers::pi), shift);
   const V q = hn::Sub(shifted, shift);
-  V r = hn::NegMulAdd(q, number(0x1.921fb544p0), x);
-  r = hn::NegMulAdd(q, number(0x1.0b4611a6p-34), r);
-  r = hn::NegMulAdd(q, number(0x1.3198a2e037073p-69), r);
+  V r = With::subtract_product(q, number(0x1.921fb544p0), x);
+  r = With::subtract_product(q, number(0x1.0b4611a6p-34), r);
+  r = With::subtract_product(q, number(0x1.3198a2e037073p-69), r);
   const V z = hn::Mul(r, r);
 
   V s = number(1 / 355687428096000.0);  // 1/17!
   for (const double term : {-1 / 1307674368000.0, 1 / 6227020800.0, -1 / 39916800.0, 1 / 362880.0,
                             -1 / 5040.0, 1 / 120.0, -1 / 6.0}) {
-    s = hn::MulAdd(s, z, number(term));
+    s = With::add_product(s, z, number(term));
   }
-  s = hn::CopySign(hn::MulAdd(hn::Mul(s, z), r, r), r);  // for zeros
-  V c = number(1 / 20922789888000.0);                    // 1/16!
+  s = hn::CopySign(With::add_product(hn::Mul(s, z), r, r), r);  // for zeros
+  V c = number(1 / 20922789888000.0);                           // 1/16!
   for (const double term :
        {-1 / 87178291200.0, 1 / 479001600.0, -1 / 3628800.0, 1 / 40320.0, -1 / 720.0, 1 / 24.0}) {
-    c = hn::MulAdd(c, z, number(term));
+    c = With::add_product(c, z, number(term));
   }
   // 1 - z/2 + c z^2, with what 1 - z/2 lost.
   const V half = hn::Mul(z, number(0.5));
   const V top = hn::Sub(number(1), half);
-  c = hn::Add(top, hn::MulAdd(hn::Mul(z, z), c, hn::Sub(hn::Sub(number(1), top), half)));
+  c = hn::Add(top, With::add_product(hn::Mul(z, z), c, hn::Sub(hn::Sub(number(1), top), half)));
 
   const auto turn = hn::Add(hn::BitCast(di, shifted), hn::Set(di, quadrants));
   const auto odd = hn::Eq(hn::And(turn, hn::Set(di, 1)), hn::Set(di, 1));
@@ -183,28 +208,33 @@ HWY_INLINE V sine(V x, std::int64_t quadrants) {
   return hn::Xor(hn::IfThenElse(hn::RebindMask(d, odd), c, s), hn::BitCast(d, sign));
 }
 
+template <class With>
 struct Sin {
-  static HWY_INLINE V of(V x) { return sine(x, 0); }
+  static HWY_INLINE V of(V x) { return sine<With>(x, 0); }
   static HWY_INLINE M usual(V x) { return within(x, 1e4); }
 };
+template <class With>
 struct Cos {
-  static HWY_INLINE V of(V x) { return sine(x, 1); }
+  static HWY_INLINE V of(V x) { return sine<With>(x, 1); }
   static HWY_INLINE M usual(V x) { return within(x, 1e4); }
 };
+template <class With>
 struct Tanh {
-  static HWY_INLINE V of(V x) { return math::tanh(x); }
+  static HWY_INLINE V of(V x) { return With::tanh(x); }
   static HWY_INLINE M usual(V x) { return within(x, kExpRange / 2); }
 };
+template <class With>
 struct Sigmoid {
   static HWY_INLINE V of(V x) {
-    const V e = math::exp(hn::Neg(hn::Abs(x)));
+    const V e = With::exp(hn::Neg(hn::Abs(x)));
     return hn::Div(hn::IfThenElse(hn::Ge(x, number(0)), number(1), e), hn::Add(number(1), e));
   }
   static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
 };
+template <class With>
 struct Softplus {
   static HWY_INLINE V of(V x) {
-    const V tail = math::log1p(math::exp(hn::Neg(hn::Abs(x))));
+    const V tail = With::log1p(With::exp(hn::Neg(hn::Abs(x))));
     return hn::Add(hn::IfThenZeroElse(hn::Le(x, number(0)), x), tail);
   }
   static HWY_INLINE M usual(V x) { return within(x, kExpRange); }
@@ -212,35 +242,34 @@ struct Softplus {
 
 }  // namespace
 
-Unary find_unary(std::string_view op) {
-  struct Row {
-    const char* name;
-    Unary kernel;
-  };
-  static constexpr Row rows[] = {
-      {"-", simple<Negative>},
-      {"not", simple<Not>},
-      {"abs", simple<Abs>},
-      {"sign", simple<Sign>},
-      {"sqrt", simple<Sqrt>},
-      {"relu", simple<Relu>},
-      {"square", simple<Square>},
-      {"reciprocal", simple<Reciprocal>},
-      {"floor", simple<Floor>},
-      {"ceil", simple<Ceil>},
-      {"round", simple<Round>},
-      {"isnan", simple<IsNan>},
-      {"exp", guarded<Exp>},
-      {"expm1", guarded<Expm1>},
-      {"log", guarded<Log>},
-      {"log1p", guarded<Log1p>},
-      {"sin", guarded<Sin>},
-      {"cos", guarded<Cos>},
-      {"tanh", guarded<Tanh>},
-      {"sigmoid", guarded<Sigmoid>},
-      {"softplus", guarded<Softplus>},
-  };
-  for (const Row& row : rows) {
+struct Row {
+  const char* name;
+  Unary kernel;
+};
+
+constexpr Row kSimple[] = {
+    {"-", simple<Negative>},    {"not", simple<Not>},
+    {"abs", simple<Abs>},       {"sign", simple<Sign>},
+    {"sqrt", simple<Sqrt>},     {"relu", simple<Relu>},
+    {"square", simple<Square>}, {"reciprocal", simple<Reciprocal>},
+    {"floor", simple<Floor>},   {"ceil", simple<Ceil>},
+    {"round", simple<Round>},   {"isnan", simple<IsNan>},
+};
+
+template <class With>
+constexpr Row kGuarded[] = {
+    {"exp", guarded<Exp<With>>},           {"expm1", guarded<Expm1<With>>},
+    {"log", guarded<Log<With>>},           {"log1p", guarded<Log1p<With>>},
+    {"sin", guarded<Sin<With>>},           {"cos", guarded<Cos<With>>},
+    {"tanh", guarded<Tanh<With>>},         {"sigmoid", guarded<Sigmoid<With>>},
+    {"softplus", guarded<Softplus<With>>},
+};
+
+Unary find_unary(std::string_view op, bool portable) {
+  for (const Row& row : kSimple) {
+    if (op == row.name) return row.kernel;
+  }
+  for (const Row& row : portable ? kGuarded<Portable> : kGuarded<Fast>) {
     if (op == row.name) return row.kernel;
   }
   return each;
@@ -254,7 +283,9 @@ namespace starfold::kernels {
 
 HWY_EXPORT(find_unary);
 
-Unary unary(std::string_view op) { return HWY_DYNAMIC_DISPATCH(find_unary)(op); }
+Unary unary(std::string_view op, bool portable) {
+  return HWY_DYNAMIC_DISPATCH(find_unary)(op, portable);
+}
 
 }  // namespace starfold::kernels
 #endif

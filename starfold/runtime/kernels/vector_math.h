@@ -171,6 +171,111 @@ HWY_INLINE V tanh(V x) { return hn::Tanh(D(), x); }
 #endif
 
 }  // namespace starfold::kernels::HWY_NAMESPACE::math
+
+// The same for exact runs: one sequence of operations on every processor, none of them fused. Errors up to 2 ulp (tanh: 4).
+namespace starfold::kernels::HWY_NAMESPACE::portable {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::CappedTag<double, kPad>;
+using V = hn::Vec<D>;
+using DI = hn::RebindToSigned<D>;
+using VI = hn::Vec<DI>;
+
+HWY_INLINE V number(double x) { return hn::Set(D(), x); }
+HWY_INLINE V plus(V a, V b) { return hn::Add(a, b); }
+HWY_INLINE V times(V a, V b) { return hn::Mul(a, b); }
+
+// c[0] + c[1] x + c[2] x^2 + ...: even and odd powers apart, which do not wait for each other.
+template <std::size_t n>
+HWY_INLINE V polynomial(const double (&c)[n], V x) {
+  static_assert(n % 2 == 0);
+  const V z = times(x, x);
+  V even = number(c[n - 2]);
+  V odd = number(c[n - 1]);
+  for (std::size_t k = n - 2; k >= 2; k -= 2) {
+    even = plus(times(even, z), number(c[k - 2]));
+    odd = plus(times(odd, z), number(c[k - 1]));
+  }
+  return plus(even, times(odd, x));
+}
+
+// exp(x) = 2^k exp(r): the power as bits, r, and exp(r) - 1.
+struct Parts {
+  V power;
+  V expm1;
+};
+
+HWY_INLINE Parts parts(V x) {
+  const D d;
+  const DI di;
+  const V shift = number(0x1.8p52);  // puts the nearest whole number into the low bits
+  const V shifted = plus(times(x, number(0x1.71547652b82fep+0)), shift);
+  const V k = hn::Sub(shifted, shift);
+  // ln(2) in two parts, the first so short that its product with k is exact.
+  V r = hn::Sub(x, times(k, number(0x1.62e42fefap-1)));
+  r = hn::Sub(r, times(k, number(0x1.cf79abc9e3b3ap-40)));
+  const VI bits = hn::ShiftLeft<52>(hn::Add(hn::BitCast(di, shifted), hn::Set(di, 1023)));
+  // The series of (exp(r) - 1 - r) / r^2, for |r| <= 0.35.
+  constexpr double terms[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
+                              1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                              1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+  const V e = plus(r, times(times(r, r), polynomial(terms, r)));
+  return {hn::BitCast(d, bits), e};
+}
+
+// For |x| <= 700.
+HWY_INLINE V exp(V x) {
+  const Parts p = parts(x);
+  return times(p.power, plus(number(1), p.expm1));
+}
+
+// For |x| <= 700, without the sign of a zero.
+HWY_INLINE V expm1(V x) {
+  const Parts p = parts(x);
+  return plus(times(p.power, p.expm1), hn::Sub(p.power, number(1)));
+}
+
+// For |x| <= 350.
+HWY_INLINE V tanh(V x) {
+  const V e = expm1(hn::Abs(plus(x, x)));
+  return hn::CopySign(hn::Div(e, plus(e, number(2))), x);
+}
+
+// log(2^k (1 + f) + lost) for f within [-0.3, 0.42]: with s = f / (2 + f) and the series of atanh(s).
+HWY_INLINE V log_sum(V x, V lost) {
+  const D d;
+  const DI di;
+  const VI bits = hn::BitCast(di, x);
+  // The exponent, such that what is left lies around 1.
+  const VI offset = hn::Sub(bits, hn::Set(di, 0x3fe6a09e00000000));
+  const VI exponent = hn::ShiftRight<52>(offset);
+  const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<52>(exponent)));
+  const V k = hn::ConvertTo(d, exponent);
+  const V f = hn::Sub(m, number(1));
+  const V s = hn::Div(f, plus(number(2), f));
+  const V z = times(s, s);
+  constexpr double terms[] = {2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,  2.0 / 11,
+                              2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21};
+  const V rest = times(z, polynomial(terms, z));
+  // log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + rest)): what is added to f is small.
+  const V half = times(number(0.5), times(f, f));
+  const V low =
+      plus(times(s, plus(half, rest)), plus(times(k, number(0x1.cf79abc9e3b3ap-40)), lost));
+  return plus(times(k, number(0x1.62e42fefap-1)), hn::Sub(f, hn::Sub(half, low)));
+}
+
+// For normal x <= 1e300.
+HWY_INLINE V log(V x) { return log_sum(x, number(0)); }
+
+// For -1 < x <= 1e300, without the sign of a zero.
+HWY_INLINE V log1p(V x) {
+  const V one = number(1);
+  const V sum = plus(x, one);
+  const V lost = hn::Div(hn::Sub(x, hn::Sub(sum, one)), sum);  // where that matters
+  return log_sum(sum, lost);
+}
+
+}  // namespace starfold::kernels::HWY_NAMESPACE::portable
 HWY_AFTER_NAMESPACE();
 
 #endif
