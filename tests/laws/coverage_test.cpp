@@ -31,7 +31,7 @@ TEST(Generator, CoversTheLanguage) {
       coverage.add(parse(sources, sources.add("law.fold", c.program.text.text), diagnostics));
     }
   };
-  see({}, 1500);
+  see({}, 2200);
   GeneratorOptions special;
   special.special = true;
   see(special, 200);

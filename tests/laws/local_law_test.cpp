@@ -43,7 +43,7 @@ class WithoutTraces {
     }
   }
 
-  const std::string& text_;
+  std::string text_;
   SourceMap sources_;
   Diagnostics diagnostics_;
   ast::File file_;
