@@ -2,20 +2,7 @@
 
 add_library(starfold_compiler INTERFACE)
 
-# The files of a folder compiled as one: what they include is read once, which halves a build from nothing. So names are unique
-# within a folder. Where there is a compiler cache, single files are quicker.
-find_program(CCACHE ccache)
-if(CCACHE)
-  set(unity OFF)
-else()
-  set(unity ON)
-endif()
-option(STARFOLD_UNITY "Compile the files of a folder as one" ${unity})
-
-set(warnings -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion)
-if(NOT STARFOLD_UNITY)  # there, names of another file would be meant
-  list(APPEND warnings -Wshadow)
-endif()
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns about its own std::string operator+ (GCC bug 105651), and with -O3 about values inside empty
   # std::optional (GCC bug 80635).
@@ -51,23 +38,6 @@ if(CCACHE AND NOT STARFOLD_PRECOMPILE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()
-
-# Those in `apart` are compiled alone, as are the kernels, which include themselves once for each instruction set.
-function(starfold_unity target)
-  cmake_parse_arguments(arg "" "" "SOURCES;APART" ${ARGN})
-  if(NOT STARFOLD_UNITY)
-    return()
-  endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  foreach(source IN LISTS arg_SOURCES)
-    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${source})
-    get_filename_component(folder ${path} DIRECTORY)
-    if(NOT path IN_LIST arg_APART AND NOT folder MATCHES "/kernels$")
-      string(REPLACE "/" "_" group ${folder})
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
-    endif()
-  endforeach()
-endfunction()
 
 # Further headers may follow the target.
 function(starfold_precompile target)

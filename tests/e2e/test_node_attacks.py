@@ -249,7 +249,7 @@ def test_description_has_no_data(one):
     text = json.loads(answer[28:-8])
     assert text["name"] == "north" and [c["name"] for c in text["sources"]["visits"]["columns"]] == ["id", "age", "bmi", "ward", "y"]
     assert text["policy"]["min_support"] == 5
-    assert set(text) == {"name", "version", "sources", "policy"}
+    assert set(text) == {"name", "version", "sources", "policy", "key"}
 
 
 def test_many_at_once(one):

@@ -323,8 +323,8 @@ def test_summary_is_tables_with_names(starfold, tmp_path):
     result = starfold("run", "logistic", "--client", f"north={tmp_path}/a.csv", "--client", f"south={tmp_path}/a.csv", "--bind", "x=age,bmi")
     assert result.code == 0, result.err
     lines = [line.split() for line in result.out.splitlines()]
-    assert lines[0] == ["beta", "beta_se", "z", "p_value"]
-    assert [line[0] for line in lines[1:4]] == ["(intercept)", "age", "bmi"] and all(len(line) == 5 for line in lines[1:4])
+    assert lines[0] == ["beta", "beta_lower", "beta_upper", "beta_se", "z", "p_value", "odds_ratio"]
+    assert [line[0] for line in lines[1:4]] == ["(intercept)", "age", "bmi"] and all(len(line) == 8 for line in lines[1:4])
     beta = array(starfold("run", "logistic", "--client", f"north={tmp_path}/a.csv", "--client", f"south={tmp_path}/a.csv", "--bind",
                           "x=age,bmi", "--json").json()["outputs"]["beta"])
     np.testing.assert_allclose([float(line[1]) for line in lines[1:4]], beta, atol=1e-4)

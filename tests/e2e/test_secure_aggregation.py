@@ -251,7 +251,7 @@ def test_no_secrets_in_files(three):
     assert three.run(secure(three, COUNTS, COUNT_INPUTS))[0] == 0
     for node in three.nodes:
         kept = sorted(path.name for path in (node.folder / "private").iterdir())
-        assert kept == ["approvals", "identity", "ledger.head", "pending", "replies"]
+        assert kept == ["approvals", "identity", "kept", "ledger.head", "pending", "private", "replies"]
         secret = (node.folder / "private/identity").read_bytes()[-32:]
         for path in node.folder.rglob("*"):
             if path.is_file() and path.name != "identity":
