@@ -169,8 +169,7 @@ class Support::Impl {
       : plan_(std::move(plan)), sizes_(std::move(sizes)), many_(many), engine_(share(engine)) {}
 
   std::vector<ThinCell> thin(const Round& round, const std::map<NodeId, Tensor>& received,
-                             const std::vector<MergeState>& sent, double least,
-                             std::size_t limit) {
+                             const std::vector<MergeState>& sent, double least, std::size_t limit) {
     // A number that a client has computed from all of its records rests on them.
     const auto records = static_cast<double>(engine_.records());
     std::vector<ThinCell> whole;

@@ -207,8 +207,7 @@ StoreProgram compile_store(const Plan& plan, const Round& round, NodeId node,
   result.round.number = -1;
   result.round.encoders = round.encoders;
   result.round.stores = {{Store::What::result, node, 0, 0}};
-  result.set =
-      compile_set(plan, result.round, sizes, plan.program.graph[node].type().record_set());
+  result.set = compile_set(plan, result.round, sizes, plan.program.graph[node].type().record_set());
   return result;
 }
 
