@@ -257,7 +257,8 @@ constexpr Row kSimple[] = {
 };
 
 template <class With>
-constexpr Row kGuarded[] = {
+constexpr Row kGuarded[9] = {
+    // clang wants the number
     {"exp", guarded<Exp<With>>},           {"expm1", guarded<Expm1<With>>},
     {"log", guarded<Log<With>>},           {"log1p", guarded<Log1p<With>>},
     {"sin", guarded<Sin<With>>},           {"cos", guarded<Cos<With>>},
