@@ -87,15 +87,12 @@ RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Sett
   return report;
 }
 
-// A matrix that cannot be solved with says nothing to a person; the columns that made it so do.
-RunError with_reason(const RunError& error, const Evidence& evidence) {
+// A matrix that cannot be solved with says nothing to a person; the columns that made it so do. Empty where there is no more to say.
+std::string reason_of(const RunError& error, const Evidence& evidence) {
   const std::string_view what = error.what();
   const bool matrix =
       what.find("is singular") != what.npos || what.find("not positive definite") != what.npos;
-  const std::string reason = matrix ? singular_columns(evidence) : "";
-  if (reason.empty()) return error;
-  const std::string text = fmt::format("{}\n{}", what, reason);
-  return error.where() ? RunError(text, *error.where()) : RunError(text);
+  return matrix ? singular_columns(evidence) : "";
 }
 
 // RunError when missing values have left no record at all.
@@ -137,12 +134,11 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
     }
   } catch (const Unmet& unmet) {
     throw named(unmet, typed, data.columns);
-  } catch (const privacy::NotPrivate&) {  // the program's matter, not the data's
-    throw;
-  } catch (const secure::NotMaskable&) {
-    throw;
   } catch (const RunError& error) {
-    throw with_reason(error, evidence);
+    const std::string reason = reason_of(error, evidence);
+    if (reason.empty()) throw;
+    const std::string text = fmt::format("{}\n{}", error.what(), reason);
+    throw error.where() ? RunError(text, *error.where()) : RunError(text);
   }
   run.report.times.load = load_seconds;
   run.report.columns = std::move(data.columns);

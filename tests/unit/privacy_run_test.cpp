@@ -432,7 +432,7 @@ TEST(PrivateRun, SharesOfNoiseUnderMasks) {
   const auto clients = clients_of({{"y", numbers(1000, 0, 10)}}, 4);
   const double plain = run_local(program_of(kSum), clients, {}).results.outputs.at("s").item();
   RunOptions options;
-  options.secure.emplace();
+  options.secure = RunOptions::Secure{};
   options.secure->threshold = 3;
   double squares = 0;
   double scale = 0;
@@ -464,7 +464,7 @@ TEST(PrivateRun, SharesOfNoiseNeedMasks) {
 TEST(PrivateRun, MaskedSumsAreThePlainOnes) {
   const auto clients = clients_of({{"y", numbers(1000, 0, 10)}}, 4);
   RunOptions options;
-  options.secure.emplace();
+  options.secure = RunOptions::Secure{};
   options.secure->threshold = 3;
   const double masked =
       run(kSum, clients, promise_of(1, 1e-5), options).results.outputs.at("s").item();

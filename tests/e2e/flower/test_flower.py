@@ -127,6 +127,7 @@ def test_no_text_of_an_exception_reaches_the_server(federation, carrier, tmp_pat
     """The bundle with a shim in which something fails with a record in its text."""
     package = tmp_path / "starfold/flower"
     shutil.copytree(ROOT / "python/starfold/flower", package, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "starfold/__init__.py").touch()
     shim = package / "app/starfold_shim/client_app.py"
     # Put together when it runs, so that it is not in the bundle itself.
     shim.write_text(shim.read_text() + "\n\ndef ask(*_):\n    raise ValueError(f'value {6 * 7} of patient {10 + 7}')\n")
