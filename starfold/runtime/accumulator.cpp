@@ -87,7 +87,12 @@ class DoubleSums final : public SumAccumulator {
         sums_[tile.places[c]] += tile.sums[tile.upper && i > j ? j * tile.columns + i : c];
       }
     }
-    state[0].data = std::move(sums_);
+    state[0].data = sums_;
+  }
+  bool restart() override {
+    std::fill(sums_.begin(), sums_.end(), 0.0);
+    for (Tile& tile : tiles_) std::fill(tile.sums.begin(), tile.sums.end(), 0.0);
+    return true;
   }
 
  private:
@@ -179,6 +184,10 @@ class Counts final : public Accumulator {
   void count(std::size_t n, std::size_t terms) override { count_ += n * terms; }
   void finish(MergeState& state) override {
     for (double& count : state[0].data) count = static_cast<double>(count_);
+  }
+  bool restart() override {
+    count_ = 0;
+    return true;
   }
 
  private:

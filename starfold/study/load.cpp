@@ -25,8 +25,10 @@ StudyData simulate_clients(const Study& study, const ir::Program& program,
   Pack pack =
       simulate(program, parse_simulation(study.simulation), bind_settings(program, settings),
                plan_memory(study.memory).records, threads_of(study));
-  if (tells_clients_apart(program) || study.federation.sample.clients > 0) {
+  if (study.federation.sample.clients > 0 || pack.clients.size() == 1) {
     data.packs = take_apart(program, std::move(pack));
+  } else if (tells_clients_apart(program)) {
+    data.packs = in_parts(program, std::move(pack));
   } else {
     data.packs.push_back(std::move(pack));
   }
