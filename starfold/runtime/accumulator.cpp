@@ -81,10 +81,12 @@ class DoubleSums final : public SumAccumulator {
 
   void finish(MergeState& state) override {
     for (const Tile& tile : tiles_) {
-      for (std::size_t c = 0; c < tile.places.size(); ++c) {
+      for (std::size_t c = 0; !tile.upper && c < tile.places.size(); ++c)
+        sums_[tile.places[c]] += tile.sums[c];
+      for (std::size_t c = 0; tile.upper && c < tile.places.size(); ++c) {
         const std::size_t i = c / tile.columns;
         const std::size_t j = c % tile.columns;
-        sums_[tile.places[c]] += tile.sums[tile.upper && i > j ? j * tile.columns + i : c];
+        sums_[tile.places[c]] += tile.sums[i > j ? j * tile.columns + i : c];
       }
     }
     state[0].data = sums_;

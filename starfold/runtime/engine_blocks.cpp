@@ -189,7 +189,9 @@ void Blocks::draw_batches(Run& run, NodeId id, const Places& places, const Aroun
   const ir::Local& block = *node(id).block;
   std::vector<std::uint32_t> order;
   run.engine->forget();
-  run.batches.resize(block.body.inputs.size());
+  // One after the other: who draws next on this thread has no more use for what was drawn before.
+  thread_local std::vector<std::shared_ptr<Buffer>> drawn_records;
+  drawn_records.resize(std::max(drawn_records.size(), block.body.inputs.size()));
   for (std::size_t i = 0; i < block.body.inputs.size(); ++i) {
     const NodeId operand = node(id).args[block.first_input() + i];
     const Type& type = node(operand).type();
@@ -200,11 +202,11 @@ void Blocks::draw_batches(Run& run, NodeId id, const Places& places, const Aroun
     if (drawn && order.empty()) order = shuffled(place.cut.records, seed, Stream::batches);
     const Cut& to = run.engine->cut_of(type.record_set());
     const std::size_t cells = cells_of(type, sizes_);
-    if (!run.batches[i]) run.batches[i] = std::make_shared<Buffer>();
-    run.batches[i]->reserve(to.blocks * cells * to.stride);
+    if (!drawn_records[i]) drawn_records[i] = std::make_shared<Buffer>();
+    drawn_records[i]->reserve(to.blocks * cells * to.stride);
     gather(*around.array(operand), place, cells, drawn ? order : in_order(place.cut.records), to,
-           *run.batches[i]);
-    run.engine->give(i, run.batches[i]);
+           *drawn_records[i]);
+    run.engine->give(i, drawn_records[i]);
   }
 }
 

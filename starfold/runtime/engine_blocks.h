@@ -64,7 +64,6 @@ class Blocks {
     bool valid = false;
     std::size_t drawn = 0;  // batches: how many records they were cut for, and how large they are
     std::size_t size = 0;
-    std::vector<std::shared_ptr<Buffer>> batches;  // by input: records in the order of the batches
   };
 
   const ir::Node& node(ir::NodeId id) const { return plan_.program.graph[id]; }

@@ -62,8 +62,14 @@ Cut::Cut(const std::vector<std::int64_t>& ends, std::int64_t block_records) {
 Cut Cut::of_client(std::size_t client) const {
   const std::size_t first = shared->starts[shared->first_blocks[client]];
   const std::size_t end = shared->starts[shared->first_blocks[client + 1]];
-  Cut own(static_cast<std::int64_t>(end - first),
+  // Most clients of many have few records, and this is asked for each of them every time.
+  const bool one = end - first <= block;
+  Cut own(one ? 0 : static_cast<std::int64_t>(end - first),
           static_cast<std::int64_t>(std::max<std::size_t>(block, 1)));
+  if (one && end > first) {
+    own.records = own.block = end - first;
+    own.blocks = own.chunk = own.chunks = 1;
+  }
   own.stride = stride;
   return own;
 }

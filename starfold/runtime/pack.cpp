@@ -15,8 +15,9 @@ using ir::NodeId;
 
 constexpr std::size_t few_clients = 16;        // not worth it
 constexpr std::int64_t few_records = 1 << 15;  // more fill blocks of their own
-constexpr double numbers_of_a_part = 1 << 17;
+constexpr double numbers_of_a_part = 1 << 22;
 constexpr double least_parts = 16;
+constexpr double least_numbers = 4096;  // of a part: less is done before a thread wakes
 
 // Whether the arrays of two clients differ in their number of records only.
 bool alike(const ir::Program& program, const Client& a, const Client& b) {
@@ -185,8 +186,8 @@ std::vector<Pack> in_parts(const ir::Program& program, Pack pack) {
   double numbers = 0;
   for (const auto& [name, array] : pack.records.arrays)
     numbers += static_cast<double>(array.count());
-  // What a cache holds, and enough parts for every thread to have some.
-  const double most = std::min(numbers / least_parts, numbers_of_a_part);
+  // Enough parts for every thread to have some, and values per client that lie beside each other.
+  const double most = std::clamp(numbers / least_parts, least_numbers, numbers_of_a_part);
   double records = 0;
   for (const auto& [record_set, ends] : pack.ends) records += static_cast<double>(ends.back());
   std::vector<Pack> parts;

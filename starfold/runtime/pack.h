@@ -46,8 +46,8 @@ bool tells_clients_apart(const ir::Program& program);
 
 // Every client of a pack by itself.
 std::vector<Pack> take_apart(const ir::Program& program, Pack pack);
-// A pack in parts that a processor's cache holds, for a program that tells clients apart: a part goes through its blocks
-// one client after the other.
+// A pack in parts that threads share, for a program that tells clients apart: a part goes through its blocks one client
+// after the other.
 std::vector<Pack> in_parts(const ir::Program& program, Pack pack);
 
 // The records that a report counts for a client: those of the bare star, or of the first named one.

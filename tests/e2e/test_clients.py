@@ -344,3 +344,87 @@ def test_ready_made_programs_run(starfold, federation):
     result = starfold("run", "network", "--json", *federation(clients))
     assert result.code == 0, result.err
     assert result.json()["traces"]["loss"][-1] < result.json()["traces"]["loss"][0]
+
+
+def newton(client, ridge=1.0, start=0.0):
+    x = np.hstack([np.ones((len(client["x"]), 1)), client["x"]])
+    b = np.full(x.shape[1], start)
+    for _ in range(100):
+        mu = 1 / (1 + np.exp(-x @ b))
+        h = x.T @ ((mu * (1 - mu))[:, None] * x) + ridge * np.eye(x.shape[1])
+        b = b - np.linalg.solve(h, x.T @ (mu - client["y"]) + ridge * b)
+    return b
+
+
+def test_one_shot_averaging_is_numpys(starfold, federation, tmp_path):
+    clients = split(4)
+    counts = np.array([len(c["y"]) for c in clients.values()])
+    want = counts @ np.array([newton(c) for c in clients.values()]) / counts.sum()
+    got = starfold("run", "one_shot", "--json", *federation(clients), "--out", tmp_path / "out")
+    assert np.abs(theta_of(got) - want).max() < 1e-10
+    assert got.json()["rounds"] <= 2  # one, and one after which the models are kept
+    own = np.load(tmp_path / "out" / "clients" / "site0" / "own.npy")[0]
+    assert np.abs(own - newton(clients["site0"])).max() < 1e-10
+
+
+def test_fedyogi_is_numpys(starfold, federation):
+    clients = split(5)
+    rows = {name: {"x": np.hstack([np.ones((len(c["x"]), 1)), c["x"]]), "y": c["y"]} for name, c in clients.items()}
+    theta, m, v = np.zeros(4), np.zeros(4), np.full(4, 1e-6)
+    counts = np.array([len(c["y"]) for c in rows.values()])
+    for _ in range(50):
+        models = []
+        for client in rows.values():
+            b = theta
+            for _ in range(5):
+                b = b - 0.5 * gradient(client, b)
+            models.append(b)
+        g = theta - counts @ np.array(models) / counts.sum()
+        m = 0.9 * m + 0.1 * g
+        v = v - 0.01 * g**2 * np.sign(v - g**2)
+        theta = theta - 0.1 * m / (np.sqrt(v) + 1e-3)
+    assert np.abs(theta_of(starfold("run", "fedyogi", "--json", *federation(clients))) - theta).max() < 1e-9
+
+
+def test_personal_layers_stay_and_fit_better(starfold, federation, tmp_path):
+    clients = split(6, sizes=(40, 50, 60))
+    for i, client in enumerate(clients.values()):
+        if i == 1:
+            client["y"] = 1 - client["y"]  # the same covariates mean the opposite here
+    got = starfold("run", "personal", "--json", *federation(clients), "--out", tmp_path / "out", "--set", "rounds=60")
+    assert got.code == 0, got.err
+    together = starfold("run", "fedavg", "--json", *federation(clients)).json()["traces"]["loss"][-1]
+    assert got.json()["traces"]["loss"][-1] < 0.8 * together
+    heads = [np.load(tmp_path / "out" / "clients" / name / "head.npy") for name in clients]
+    assert np.abs(heads[0] - heads[1]).max() > 0.5
+    predicted = np.load(tmp_path / "out" / "clients" / "site1" / "predicted.npy")
+    assert np.mean((predicted > 0.5) == clients["site1"]["y"]) > 0.75
+    assert list(got.json()["outputs"]) == ["layer"]
+
+
+def test_the_within_estimator_is_least_squares_with_a_constant_per_client(starfold, federation):
+    clients = split(7, sizes=(20, 7, 11, 34))
+    random = np.random.default_rng(1)
+    for i, client in enumerate(clients.values()):
+        client["y"] = client["x"] @ np.array([1.0, -2, 0.5]) + 10 * i + random.normal(size=len(client["y"]))
+    constants = [np.repeat(np.arange(4) == i, len(c["y"]), axis=0).reshape(4, -1).T for i, c in enumerate(clients.values())]
+    x = np.hstack([np.vstack([c["x"] for c in clients.values()]), np.vstack(constants)])
+    y = np.concatenate([c["y"] for c in clients.values()])
+    beta, rest, _, _ = np.linalg.lstsq(x, y, rcond=None)
+    errors = np.sqrt(np.diag(np.linalg.inv(x.T @ x)) * rest / (len(y) - x.shape[1]))
+    out = starfold("run", "within", "--json", *federation(clients)).json()["outputs"]
+    np.testing.assert_allclose(array(out["beta"]), beta[:3], rtol=1e-10)
+    np.testing.assert_allclose(array(out["beta_se"]), errors[:3], rtol=1e-10)
+
+
+def test_simulated_clients_stand_together(starfold, program):
+    """A simulation packs clients that a program tells apart; samples do not."""
+    path = program(SCAFFOLD)
+    simulation = ["--set", "p=3", "--simulate", "clients=40,records=integers(1, 18),y=bernoulli(0.4)"]
+    packed = starfold("run", path, "--json", *simulation)
+    assert packed.code == 0, packed.err
+    assert packed.json()["packed_clients"] == 40
+    apart = starfold("run", path, "--json", *simulation, "--sample", "40")
+    assert apart.json()["packed_clients"] == 0
+    assert np.abs(theta_of(packed) - theta_of(apart)).max() < 1e-12
+    assert [c["bytes_sent"] for c in packed.json()["clients"]] == [c["bytes_sent"] for c in apart.json()["clients"]]
