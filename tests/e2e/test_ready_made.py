@@ -492,10 +492,10 @@ def adam(theta, gradient, steps, rate):
     return theta
 
 
-def layers(theta, p, h, s, c):
-    ends = np.cumsum([0, p * h, h, h * s, s, s * c, c])
-    parts = [theta[a:b] for a, b in zip(ends, ends[1:])]
-    return parts[0].reshape(p, h), parts[1], parts[2].reshape(h, s), parts[3], parts[4].reshape(s, c), parts[5]
+def layers(theta, *units):
+    """Weights of three layers, a row of biases first."""
+    ends = np.cumsum([0] + [(a + 1) * b for a, b in zip(units, units[1:])])
+    return [theta[a:b].reshape(-1, h) for a, b, h in zip(ends, ends[1:], units[1:])]
 
 
 @pytest.mark.parametrize("program", ["perceptron", "perceptron_regression"])
@@ -514,22 +514,25 @@ def test_perceptrons(ready, program, tmp_path):
     target = (y[:, None] == [1, 2, 3]).astype(float) if labels else ((y - y.mean()) / y.std(ddof=1))[:, None]
 
     def forward(theta):
-        w1, b1, w2, b2, w3, b3 = layers(theta, len(columns), 5, 4, c)
-        one = np.tanh(z @ w1 + b1)
-        two = np.tanh(one @ w2 + b2)
-        return one, two, two @ w3 + b3, w2, w3
+        w1, w2, w3 = layers(theta, len(columns), 5, 4, c)
+        one = np.tanh(z @ w1[1:] + w1[0])
+        two = np.tanh(one @ w2[1:] + w2[0])
+        return one, two, two @ w3[1:] + w3[0], w2, w3
 
     def gradient(theta):
         one, two, scores, w2, w3 = forward(theta)
         chances = np.exp(scores - scores.max(1, keepdims=True))
         back = ((chances / chances.sum(1, keepdims=True) if labels else scores) - target) / n
-        back2 = back @ w3.T * (1 - two**2)
-        back1 = back2 @ w2.T * (1 - one**2)
-        parts = [z.T @ back1, back1.sum(0), one.T @ back2, back2.sum(0), two.T @ back, back.sum(0)]
+        back2 = back @ w3[1:].T * (1 - two**2)
+        back1 = back2 @ w2[1:].T * (1 - one**2)
+        parts = [back1.sum(0), z.T @ back1, back2.sum(0), one.T @ back2, back.sum(0), two.T @ back]
         return np.concatenate([part.ravel() for part in parts]) + 1e-4 * theta
 
-    theta = adam(first["theta"], gradient, 60, 0.02)
-    agree(out["theta"], theta, 1e-9, "weights")
+    def flat(results):
+        return np.concatenate([results[name].ravel() for name in ("w1", "w2", "w3")])
+
+    theta = adam(flat(first), gradient, 60, 0.02)
+    agree(flat(out), theta, 1e-9, "weights")
     scores = forward(theta)[2]
     expected = scores.argmax(1) + 1 if labels else y.mean() + y.std(ddof=1) * scores[:, 0]
     agree(kept(tmp_path / "out", "predicted"), expected, 1e-9, "what clients keep")
