@@ -1,9 +1,10 @@
 """Values per client: what a NumPy program that knows the split computes, what stays at clients, samples, nodes."""
 import json
+import subprocess
 
 import numpy as np
 from conftest import ROOT, array
-from node_federation import hospital
+from node_federation import hospital, wait_until
 
 FEDAVG = """
 input x : [*, p]
@@ -305,6 +306,27 @@ def test_going_on_with_private_states(nodes):
     assert [len(np.load(files[0])) for files in kept] == [len(hospital(i)["y"]) for i in range(2)]
 
 
+def test_killed_with_private_states_and_resumed_to_the_same_bits(nodes):
+    """A node and the coordinator are killed in the middle, three times: control variates go on where they were."""
+    for i, name in enumerate(("a", "b")):
+        nodes.add(name, hospital(i), policy="local_blocks = true\nmax_ratio = 1e9\nmax_total_ratio = 1e9\nmax_rounds = 100000")
+    program = SMALL.replace("repeat 6", "repeat 120")
+    expected = nodes.run(nodes.local(program, NODE_INPUTS))[1]["outputs"]
+    study = nodes.study(program, NODE_INPUTS, 'checkpoint = "run"\ntimeout = "60s"')
+    for turn in range(3):
+        resume = ["--resume"] if (nodes.folder / "run/checkpoint").exists() else []
+        before = len(nodes.nodes[0].lines())
+        process = subprocess.Popen([nodes.command, "run", str(study), "--json", *resume], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_until(lambda: len(nodes.nodes[0].lines()) > before + 10 or process.poll() is not None)
+        nodes.nodes[turn % 2].kill()
+        process.kill()
+        process.communicate()
+        nodes.nodes[turn % 2].start()
+    code, answer, err = nodes.run(study, "--resume")
+    assert code == 0, err
+    assert answer["outputs"] == expected
+
+
 def table(name):
     lines = (ROOT / "tests" / "data" / name).read_text().split()
     return {key: np.array([float(row.split(",")[i]) for row in lines[1:]]) for i, key in enumerate(lines[0].split(","))}
@@ -428,3 +450,89 @@ def test_simulated_clients_stand_together(starfold, program):
     assert apart.json()["packed_clients"] == 0
     assert np.abs(theta_of(packed) - theta_of(apart)).max() < 1e-12
     assert [c["bytes_sent"] for c in packed.json()["clients"]] == [c["bytes_sent"] for c in apart.json()["clients"]]
+
+
+ANY_LOSS = """
+import fl
+input x : [*, p]
+input y : [*]
+fn loss(x : [*, p], y : [*], b : [p]) -> [*] = softplus(x @ b) - y * (x @ b)
+fn shifted(x : [*, p], y : [*], b : [p], c : [1]) -> [*] = softplus(x @ b + c[1]) - y * (x @ b + c[1])
+state plain = zeros(p)
+state near = zeros(p)
+repeat 50 {
+  plain <- fl.fedavg(loss, x, y, plain, 0.5, 5)
+  near <- fl.fedprox(loss, x, y, near, 0.5, 5, 0.3)
+}
+state theta = zeros(p)
+state control = zeros(p)
+private state own : [*client, p] = zeros(p)
+repeat 30 {
+  let (t, c, o) = fl.scaffold(loss, x, y, theta, control, own, 0.2, 4)
+  theta <- t
+  control <- c
+  own <- o
+}
+state common = zeros(p)
+private state part : [*client, 1] = zeros(1)
+repeat 20 {
+  let (b, c) = fl.personalized(shifted, x, y, common, part, 0.5, 5)
+  common <- b
+  part <- c
+}
+output plain
+output near
+output theta
+output common
+output once = fl.one_shot(loss, x, y, zeros(p), 1)
+keep part
+"""
+
+
+def test_any_loss_is_given_as_a_function(starfold, federation, program, tmp_path):
+    clients = split(8)
+    got = starfold("run", program(ANY_LOSS), "--json", *federation(clients), "--out", tmp_path / "out")
+    assert got.code == 0, got.err
+    out = {name: array(value) for name, value in got.json()["outputs"].items()}
+    assert np.abs(out["plain"] - fedavg(clients)).max() < 1e-10
+    assert np.abs(out["near"] - fedavg(clients, 0.3)).max() < 1e-10
+    assert np.abs(out["theta"] - scaffold(clients)[0]).max() < 1e-10
+    counts = np.array([len(c["y"]) for c in clients.values()])
+    models = []
+    for client in clients.values():
+        b = np.zeros(3)
+        for _ in range(100):
+            mu = 1 / (1 + np.exp(-client["x"] @ b))
+            h = client["x"].T @ ((mu * (1 - mu))[:, None] * client["x"]) + np.eye(3)
+            b = b - np.linalg.solve(h, client["x"].T @ (mu - client["y"]) + b)
+        models.append(b)
+    assert np.abs(out["once"] - counts @ np.array(models) / counts.sum()).max() < 1e-10
+    common, parts = np.zeros(3), [0.0] * len(clients)
+    for _ in range(20):
+        models = []
+        for i, client in enumerate(clients.values()):
+            b, c = common, parts[i]
+            for _ in range(5):
+                r = (1 / (1 + np.exp(-(client["x"] @ b + c))) - client["y"]) / len(client["y"])
+                b, c = b - 0.5 * client["x"].T @ r, c - 0.5 * r.sum()
+            models.append(b)
+            parts[i] = c
+        common = counts @ np.array(models) / counts.sum()
+    assert np.abs(out["common"] - common).max() < 1e-10
+    for name, want in zip(clients, parts):
+        assert abs(np.load(tmp_path / "out" / "clients" / name / "part.npy")[0, 0] - want) < 1e-10
+
+
+def test_names_of_columns_pass_through_blocks(starfold, program, tmp_path):
+    random = np.random.default_rng(3)
+    arguments = []
+    for name in "ab":
+        rows = random.normal(size=(30, 3))
+        lines = [f"{age},{bmi},{int(z > 0)}" for age, bmi, z in rows]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["age,bmi,y", *lines]) + "\n")
+        arguments += ["--client", f"{name}={tmp_path / name}.csv"]
+    text = FEDAVG + "output means = mean[*](each client { mean[*](x) })\n"
+    shown = starfold("run", program(text), *arguments, "--bind", "x=age,bmi", "--bind", "y=y")
+    assert shown.code == 0, shown.err
+    table = [line.split() for line in shown.out.splitlines()[:3]]
+    assert table[0] == ["theta", "means"] and [row[0] for row in table[1:]] == ["age", "bmi"]
