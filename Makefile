@@ -35,6 +35,7 @@ build:
 	@tools/setup user
 	@tools/build $(PRESET) command
 	@$(call link,$(PRESET))
+	@tools/vscode-extension
 
 demo: build
 	@tools/demo
