@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "starfold/base/source.h"
-#include "starfold/check/name_index.h"
 #include "starfold/diag/diagnostic.h"
 #include "starfold/ir/ir.h"
 #include "starfold/ops/standard.h"
@@ -23,8 +22,6 @@ struct CheckOptions {
   bool base = false;  // also reject what lies outside the paper's base signature
   const Signature* signature = &standard_signature();
   ModuleLoader load;  // where modules come from; the embedded library is asked when it has none
-  // For editors: filled with what names mean. Then what a module's function does is placed at the call in the program.
-  NameIndex* names = nullptr;
 };
 
 // The typed program. Mistakes are reported; with errors the result holds what could be typed.

@@ -5,7 +5,7 @@
 #include <memory>
 #include <set>
 
-#include "starfold/check/check.h"
+#include "starfold/check/name_index.h"
 
 namespace starfold {
 
@@ -98,8 +98,10 @@ void updated_states(const ast::Block& body, std::vector<std::string>& found, Nam
 
 class Checker {
  public:
-  Checker(SourceMap& sources, const CheckOptions& options, Diagnostics& diagnostics)
-      : sources_(sources), options_(options), diagnostics_(diagnostics) {}
+  // With an index it writes down what names mean.
+  Checker(SourceMap& sources, const CheckOptions& options, Diagnostics& diagnostics,
+          NameIndex* names = nullptr)
+      : sources_(sources), options_(options), diagnostics_(diagnostics), names_(names) {}
 
   ir::Program run(const ast::File& file);
 
@@ -271,6 +273,7 @@ class Checker {
   SourceMap& sources_;
   const CheckOptions& options_;
   Diagnostics& diagnostics_;
+  NameIndex* names_;
   ir::Program program_;
   std::map<std::string, std::unique_ptr<Module>, std::less<>> modules_;
   std::vector<std::string> importing_;  // modules being loaded, for cycles

@@ -27,13 +27,13 @@ void in_order(std::vector<Entry>& entries) {
 
 // Only in the text of the program itself, and not again at every call of a function.
 bool Checker::records_names() const {
-  return options_.names != nullptr && says_warnings() && frame().module->name.empty();
+  return names_ != nullptr && says_warnings() && frame().module->name.empty();
 }
 
 void Checker::record_definition(Definition::Kind kind, const ast::Name& name,
                                 std::vector<Type> types) {
   if (!records_names()) return;
-  options_.names->definitions.push_back(
+  names_->definitions.push_back(
       {kind, name.text, name.span, name.span, {name.span.file, 0, 0}, std::move(types)});
 }
 
@@ -49,11 +49,11 @@ void Checker::record_definition(const ast::Name& name, Binding& binding) {
   if (binding.node != ir::no_node) types.push_back(type(binding.node));
   if (binding.kind == Binding::Kind::size) types.push_back(Type::scalar());
   record_definition(kind, name, std::move(types));
-  binding.definition = options_.names->definitions.size();
+  binding.definition = names_->definitions.size();
 }
 
 void Checker::record_function(const Module& module, const ast::Fn& fn) {
-  if (options_.names == nullptr) return;
+  if (names_ == nullptr) return;
   const std::uint32_t file = fn.name.span.file;
   Span header = fn.name.span;
   for (const ast::Param& param : fn.params) header = cover(header, param.type.span);
@@ -63,29 +63,29 @@ void Checker::record_function(const Module& module, const ast::Fn& fn) {
   if (close != std::string_view::npos) header.end = static_cast<std::uint32_t>(close) + 1;
   if (fn.result) header = cover(header, fn.result->span);
   const auto size = static_cast<std::uint32_t>(text.size());
-  options_.names->definitions.push_back({Definition::Kind::function,
-                                         fn.name.text,
-                                         fn.name.span,
-                                         header,
-                                         {file, 0, module.name.empty() ? size : 0},
-                                         {}});
+  names_->definitions.push_back({Definition::Kind::function,
+                                 fn.name.text,
+                                 fn.name.span,
+                                 header,
+                                 {file, 0, module.name.empty() ? size : 0},
+                                 {}});
 }
 
 void Checker::record_module(const Module& module, const ast::Name& name, std::uint32_t file) {
-  if (options_.names == nullptr || !module.name.empty()) return;
+  if (names_ == nullptr || !module.name.empty()) return;
   const Span beginning{file, 0, 0};
   const auto size = static_cast<std::uint32_t>(sources_[name.span.file].text().size());
-  options_.names->definitions.push_back({Definition::Kind::module,
-                                         name.text,
-                                         beginning,
-                                         beginning,
-                                         {name.span.file, name.span.end, size},
-                                         {}});
-  options_.names->uses.push_back({name.span, beginning});
+  names_->definitions.push_back({Definition::Kind::module,
+                                 name.text,
+                                 beginning,
+                                 beginning,
+                                 {name.span.file, name.span.end, size},
+                                 {}});
+  names_->uses.push_back({name.span, beginning});
 }
 
 void Checker::record_use(Span span, Span definition) {
-  if (records_names() && !(span == definition)) options_.names->uses.push_back({span, definition});
+  if (records_names() && !(span == definition)) names_->uses.push_back({span, definition});
 }
 
 void Checker::record_word(const ast::Expr& expr, const Value& value) {
@@ -95,13 +95,13 @@ void Checker::record_word(const ast::Expr& expr, const Value& value) {
   if (!has_word) return;
   TypedWord word{expr.text_span, {}};
   for (const ir::NodeId id : value) word.types.push_back(type(id));
-  options_.names->words.push_back(std::move(word));
+  names_->words.push_back(std::move(word));
 }
 
 // The names of a scope that ends can be used up to here; so can the sizes of a function.
 void Checker::end_visible(const Scope& scope, Span whole) {
   if (!records_names()) return;
-  std::vector<Definition>& definitions = options_.names->definitions;
+  std::vector<Definition>& definitions = names_->definitions;
   const auto show = [&](Definition& definition) {
     definition.visible = {whole.file, definition.span.end,
                           std::max(whole.end, definition.visible.end)};
@@ -116,15 +116,20 @@ void Checker::end_visible(const Scope& scope, Span whole) {
 }
 
 void Checker::finish_names(const ast::File& file) {
-  if (options_.names == nullptr) return;
-  options_.names->complete = !file.damaged;
-  in_order(options_.names->uses);
-  in_order(options_.names->words);
+  if (names_ == nullptr) return;
+  names_->complete = !file.damaged;
+  in_order(names_->uses);
+  in_order(names_->words);
+}
+
+ir::Program check(SourceMap& sources, const ast::File& file, const CheckOptions& options,
+                  Diagnostics& diagnostics, NameIndex& names) {
+  return Checker(sources, options, diagnostics, &names).run(file);
 }
 
 // Where a node belongs: for an editor, what a module's function does belongs to the call in the program.
 Span Checker::place(Span span) const {
-  if (options_.names == nullptr || span.file == 0 || frames_.size() < 2 || defining_) return span;
+  if (names_ == nullptr || span.file == 0 || frames_.size() < 2 || defining_) return span;
   return frames_[1].call;
 }
 

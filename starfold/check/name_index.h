@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "starfold/base/source.h"
+#include "starfold/check/check.h"
 #include "starfold/types/type.h"
 
 namespace starfold {
@@ -41,5 +41,9 @@ struct NameIndex {
   std::vector<TypedWord> words;
   bool complete = false;  // all of the text could be read
 };
+
+// As check, and fills the index. What a function of a module does is then placed at its call in the program.
+ir::Program check(SourceMap& sources, const ast::File& file, const CheckOptions& options,
+                  Diagnostics& diagnostics, NameIndex& names);
 
 }  // namespace starfold

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "starfold/diff/differentiate.h"
 #include "starfold/plan/disclosure.h"
 #include "starfold/plan/plan.h"
 #include "starfold/syntax/parser.h"
@@ -59,15 +60,20 @@ auto last_holding(const Pieces& pieces, std::uint32_t offset) {
 }  // namespace
 
 Analysis analyze(std::string name, std::string text, ModuleLoader load) {
+  // The way of compile(), with the names.
   Analysis analysis;
+  Compilation& found = analysis.compilation;
   CheckOptions options;
   options.load = std::move(load);
-  options.names = &analysis.names;
-  analysis.compilation = compile(std::move(name), std::move(text), options);
-  Diagnostics said;  // by the compilation
-  collect(parse(analysis.compilation.sources, 0, said).items, analysis);
-  if (!analysis.compilation.ok()) return analysis;
-  analysis.exposures = exposures_of(make_plan(analysis.compilation.program));
+  const ast::File file =
+      parse(found.sources, found.sources.add(std::move(name), std::move(text)), found.diagnostics);
+  collect(file.items, analysis);
+  found.program = check(found.sources, file, options, found.diagnostics, analysis.names);
+  if (!found.ok()) return analysis;
+  found.program = differentiate(found.program, found.diagnostics);
+  found.diagnostics.sort();
+  if (!found.ok()) return analysis;
+  analysis.exposures = exposures_of(make_plan(found.program));
   analysis.planned = true;
   return analysis;
 }
