@@ -35,7 +35,6 @@ build:
 	@tools/setup user
 	@tools/build $(PRESET) command
 	@$(call link,$(PRESET))
-	@tools/vscode-extension
 
 demo: build
 	@tools/demo

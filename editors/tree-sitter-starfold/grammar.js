@@ -7,21 +7,21 @@ const level = { or: 1, and: 2, not: 3, comparison: 4, sum: 5, product: 6, minus:
 
 const list = (rule) => seq(rule, repeat(seq(",", rule)));
 
+// Statements on lines of their own; the last may be the value of a block.
+const lines = ($) => seq(repeat($._newline), optional(seq($._line, repeat(seq(repeat1($._newline), $._line)), repeat($._newline))));
+
 module.exports = grammar({
   name: "starfold",
 
   externals: ($) => [$._newline, "(", ")", "[", "]", "{", "}"],
   extras: ($) => [/[ \t\r\n]/, $.comment],
   word: ($) => $.identifier,
-  conflicts: ($) => [[$.subscripts, $.list]],
+  conflicts: ($) => [[$._expression, $.call]], // x[1] and sum[1](x) differ behind their brackets
 
   rules: {
-    source_file: ($) => $._lines,
-
-    // Statements on lines of their own; the last may be the value of a block.
-    _lines: ($) => seq(repeat($._newline), optional(seq($._line, repeat(seq(repeat1($._newline), $._line)), repeat($._newline)))),
+    source_file: ($) => lines($),
     _line: ($) => choice($._statement, alias($._expression, $.result)),
-    block: ($) => seq("{", $._lines, "}"),
+    block: ($) => seq("{", lines($), "}"),
 
     _statement: ($) =>
       choice($.import, $.size, $.input, $.function, $.let, $.state, $.update, $.repeat, $.trace, $.require, $.expect, $.output, $.keep),
@@ -69,8 +69,7 @@ module.exports = grammar({
         ...["*", "/", "@"].map((sign) => prec.left(level.product, seq($._expression, sign, $._expression))),
         prec.right(level.power, seq($._expression, "^", $._expression))),
     call: ($) =>
-      prec(level.postfix,
-        seq(optional(seq(field("module", $.identifier), ".")), field("function", $.identifier), optional(field("axes", $.subscripts)), field("arguments", $.arguments))),
+      seq(optional(seq(field("module", $.identifier), ".")), field("function", $.identifier), optional(field("axes", $.subscripts)), field("arguments", $.arguments)),
     arguments: ($) => seq("(", optional(list($._expression)), optional(","), ")"),
     index: ($) => prec(level.postfix, seq(field("value", $._expression), field("subscripts", $.subscripts))),
     subscripts: ($) => seq("[", optional(list(choice($.star, ":", $.range, "new", $._expression))), optional(","), "]"),

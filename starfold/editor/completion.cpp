@@ -16,10 +16,10 @@ namespace {
 using nlohmann::json;
 
 // Kinds of the protocol, which editors show as pictures.
-enum Picture : int { function = 3, variable = 6, module = 9, keyword = 14, constant = 21 };
+enum class Picture : int { function = 3, variable = 6, module = 9, keyword = 14, constant = 21 };
 
 // What comes first in the list.
-enum Rank : int { in_scope, of_file, operation, word };
+enum class Rank : int { in_scope, of_file, operation, word };
 
 // Words of the language that are not tokens of their own, and words for numbers.
 constexpr std::string_view other_words[] = {"each client", "private state", "keep", "batches",
@@ -80,14 +80,14 @@ void add_definition(List& list, const Analysis& known, const Definition& definit
   const std::string comment = comment_above(source.text(), definition.span.begin);
   switch (definition.kind) {
     case Definition::Kind::function:
-      return list.add(definition.name, function, rank, on_one_line(source.text(definition.says)),
-                      comment);
+      return list.add(definition.name, Picture::function, rank,
+                      on_one_line(source.text(definition.says)), comment);
     case Definition::Kind::module:
-      return list.add(definition.name, module, rank, source.name());
+      return list.add(definition.name, Picture::module, rank, source.name());
     case Definition::Kind::size:
-      return list.add(definition.name, constant, rank, "size");
+      return list.add(definition.name, Picture::constant, rank, "size");
     default:
-      return list.add(definition.name, variable, rank,
+      return list.add(definition.name, Picture::variable, rank,
                       definition.types.empty() ? "" : definition.types[0].to_string(), comment);
   }
 }
@@ -102,16 +102,17 @@ bool add_module(List& list, const Analysis& known, const std::string& name) {
   if (found == all.end()) return false;
   for (const Definition& definition : all) {
     if (definition.kind == Definition::Kind::function && definition.span.file == found->span.file)
-      add_definition(list, known, definition, in_scope);
+      add_definition(list, known, definition, Rank::in_scope);
   }
   return true;
 }
 
 void add_modules(List& list, const std::vector<std::string>& beside) {
-  for (const std::string& name : beside) list.add(name, module, in_scope, name + ".fold");
+  for (const std::string& name : beside)
+    list.add(name, Picture::module, Rank::in_scope, name + ".fold");
   for (const EmbeddedModule& embedded : embedded_modules()) {
     if (embedded.name.find('/') == std::string_view::npos)
-      list.add(std::string(embedded.name), module, of_file, "comes with Starfold",
+      list.add(std::string(embedded.name), Picture::module, Rank::of_file, "comes with Starfold",
                comment_above(embedded.text, 0));
   }
 }
@@ -144,7 +145,7 @@ void add_names(List& list, const Analysis& known, std::uint32_t offset) {
   });
   for (const Definition* definition : visible)
     add_definition(list, known, *definition,
-                   definition->kind == Definition::Kind::function ? of_file : in_scope);
+                   definition->kind == Definition::Kind::function ? Rank::of_file : Rank::in_scope);
 }
 
 void add_operations(List& list) {
@@ -156,14 +157,16 @@ void add_operations(List& list) {
     detail += (detail.empty() ? "" : " or ") + op->surface;
     documentation += fmt::format("{}{}: {}", documentation.empty() ? "" : "\n", op->rule, op->doc);
   }
-  for (const auto& [name, row] : rows) list.add(name, function, operation, row.first, row.second);
+  for (const auto& [name, row] : rows)
+    list.add(name, Picture::function, Rank::operation, row.first, row.second);
 }
 
 void add_words(List& list) {
   for (int kind = static_cast<int>(TokenKind::kw_import);
        kind <= static_cast<int>(TokenKind::kw_new); ++kind)
-    list.add(std::string(spelling(static_cast<TokenKind>(kind))), keyword, word, "");
-  for (const std::string_view other : other_words) list.add(std::string(other), keyword, word, "");
+    list.add(std::string(spelling(static_cast<TokenKind>(kind))), Picture::keyword, Rank::word, "");
+  for (const std::string_view other : other_words)
+    list.add(std::string(other), Picture::keyword, Rank::word, "");
 }
 
 }  // namespace

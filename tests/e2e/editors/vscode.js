@@ -81,7 +81,7 @@ async function main() {
   if (shown.length) return seen;
   await first;
   seen.problems = problems.get(uri.toString());
-  const beta = new Position(2, 7);
+  const beta = new Position(2, 8);
   seen.hover = await providers.hover.provideHover(document, beta);
   seen.definition = await providers.definition.provideDefinition(document, beta);
   seen.completion = await providers.completion.provideCompletionItems(document, new Position(2, 0));
