@@ -212,6 +212,7 @@ ROWS = [
         "rounded floating-point noise, which leaks",
         {"numbers": 1_000_000, "deviation": 1 << 24},
         {"numbers": 100_000},
+        arrays=lambda sizes: {},  # none
         starfold=lambda sizes: own("noise", *number_words(sizes)),
         limit=lambda sizes: own("rounded_noise", *number_words(sizes)),
         goals=[Goal(seconds=1)],
@@ -223,6 +224,7 @@ ROWS = [
         "their plain sum",
         {"clients": 20, "numbers": 100_000},
         {"numbers": 1_000},
+        arrays=lambda sizes: {},  # none
         starfold=lambda sizes: own("masked", *number_words(sizes)),
         limit=lambda sizes: own("unmasked", *number_words(sizes)),
         goals=[Goal(seconds=0.5)],
