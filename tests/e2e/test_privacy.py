@@ -1,12 +1,17 @@
 """Private runs from outside: studies with [privacy], what results say of them, what is refused, and owners' budgets."""
 import json
 import math
+import os
+import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from conftest import array
+from conftest import COMMAND, array
 from node_federation import hospital
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUM = "input y : [*]\noutput s = sum[*](clip(y, 0, 10))\n"
 MEAN = "input y : [*]\nlet a = clip(y, 0, 100)\noutput m = mean[*](a)\n"
 SIGMA = {(1, 1e-6): 4.224678889, (1, 1e-5): 3.730631635, (0.1, 1e-6): 36.30469043}
@@ -211,6 +216,17 @@ def test_shares_of_noise_over_nodes(three):
     for node in three.nodes:
         line = [line for line in node.lines() if line.get("kind") == "encode"][-1]
         assert line["masked"] == "3 clients, threshold 2" and line["epsilon"] == pytest.approx(20) and "words" in line["shapes"]
+
+
+def test_real_data_over_nodes_that_require_both():
+    """The example of the docs: a mean, a histogram and a logistic regression of digits, with shares of noise under masks."""
+    script = ROOT / "examples/private/nodes.py"
+    done = subprocess.run([sys.executable, script, "5"], capture_output=True, text=True, timeout=300, env={**os.environ, "STARFOLD": COMMAND})
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert abs(said["mean"]["private"] - said["mean"]["plain"]) < 0.1
+    assert max(abs(np.subtract(said["histogram"]["private"], said["histogram"]["plain"]))) < 25
+    assert said["accuracy"] > 0.95 and said["masked"] and said["charged_at_north"] == pytest.approx(15, rel=1e-3)
 
 
 @pytest.mark.parametrize("masks", ["", "[secure_aggregation]\nthreshold = 2\n"])
