@@ -149,6 +149,7 @@ def test_what_stays_at_the_clients(private, tmp_path):
     """Results that clients keep, and states of their own, leave nothing that would need noise."""
     program = "input y : [*]\nlet a = clip(y, 0, 10)\nlet m = mean[*](a)\nkeep left = a - m\noutput m\n"
     answer = private(program, "epsilon = 5\ndelta = 1e-6\n", "--out", tmp_path / "out")
+    assert [release["round"] for release in answer["privacy"]["rounds"]] == [1]  # the second releases nothing
     for name, data in private.data.items():
         kept = np.load(tmp_path / f"out/clients/{name}/left.npy")
         np.testing.assert_allclose(kept, data[:, 0] - float(array(answer["outputs"]["m"])), atol=1e-12)
