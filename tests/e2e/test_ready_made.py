@@ -194,8 +194,9 @@ def test_exchangeable_correlation(ready):
 
 @pytest.mark.parametrize("tau", [0.25, 0.5, 0.9])
 def test_quantile_regression(ready, tau):
-    out, _ = check(ready, f"quantile_regression_{tau}", "quantile_regression", "mtcars", ["x=wt,hp,qsec", "y=mpg"], {"tau": tau}, 1e-10)
+    out, report = check(ready, f"quantile_regression_{tau}", "quantile_regression", "mtcars", ["x=wt,hp,qsec", "y=mpg"], {"tau": tau}, 1e-10)
     agree(out["beta"], R[f"quantile_regression_{tau}"]["beta"], 1e-13, "the vertex of the linear program")
+    assert any("quantiles cross for some records" in warning for warning in report["warnings"]) == (tau != 0.5)
     check(ready, "quantile_regression_stackloss", "quantile_regression", "stackloss", ["x=air,water,acid", "y=loss"], None, 1e-11)
 
 
