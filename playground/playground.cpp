@@ -7,11 +7,14 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/json.h"
+#include "starfold/check/name_index.h"
 #include "starfold/compile/compile.h"
 #include "starfold/diag/render.h"
+#include "starfold/diff/differentiate.h"
 #include "starfold/plan/explain.h"
 #include "starfold/plan/plan.h"
 #include "starfold/runtime/reference.h"
+#include "starfold/syntax/parser.h"
 #include "starfold/tensor/portable.h"
 
 namespace {
@@ -66,10 +69,12 @@ std::int64_t extent(const Dim& dim, const SizeValues& sizes, std::int64_t record
 }
 
 // One number per record is an outcome, 0 or 1; tables are normal, each column with its own mean and spread.
-Tensor made_up(const Type& type, const SizeValues& sizes, std::int64_t records, double shift, Draws& draws) {
+Tensor made_up(const Type& type, const SizeValues& sizes, std::int64_t records, double shift,
+               Draws& draws) {
   Shape shape;
   for (const Dim& dim : type.dims) shape.push_back(extent(dim, sizes, records));
-  if (element_count(shape) > 1'000'000) throw RunError("the playground makes no tables of this size");
+  if (element_count(shape) > 1'000'000)
+    throw RunError("the playground makes no tables of this size");
   Tensor tensor(shape);
   const bool outcome = type.federated() && type.rank() == 1;
   for (double& value : tensor.data)
@@ -117,6 +122,19 @@ json run(const ir::Program& program) {
           {"iterations", results.iterations}};
 }
 
+// The way of compile(), with what functions of the library send placed at their calls: the page shows one file.
+Compilation read(const char* text) {
+  Compilation result;
+  NameIndex names;
+  const ast::File file =
+      parse(result.sources, result.sources.add("program.fold", text), result.diagnostics);
+  result.program = check(result.sources, file, {}, result.diagnostics, names);
+  if (!result.ok()) return result;
+  result.program = differentiate(result.program, result.diagnostics);
+  result.diagnostics.sort();
+  return result;
+}
+
 json types_of(const Compilation& compilation) {
   json types = json::array();
   for (const ir::NameType& name : compilation.program.name_types) {
@@ -141,7 +159,7 @@ extern "C" {
 // {"ok", "diagnostics", "said", "types", "rounds"}; the last two as `starfold check --json` has them.
 const char* starfold_check(const char* text) {
   try {
-    const Compilation compilation = compile("program.fold", text);
+    const Compilation compilation = read(text);
     json answer = {{"ok", compilation.ok()},
                    {"diagnostics", render_json(compilation.diagnostics, compilation.sources)},
                    {"said", render_text(compilation.diagnostics, compilation.sources)},
@@ -158,7 +176,7 @@ const char* starfold_check(const char* text) {
 // {"clients", "outputs", "traces", "iterations"}, or {"error"}.
 const char* starfold_run(const char* text) {
   try {
-    const Compilation compilation = compile("program.fold", text);
+    const Compilation compilation = read(text);
     if (!compilation.ok()) return keep({{"error", "the program has mistakes"}});
     return keep(run(compilation.program));
   } catch (const std::exception& error) {

@@ -62,7 +62,7 @@ def test_a_mistake_is_said_as_on_the_command_line(page, starfold):
     write(page, text)
     said = page.inner_text("#said")
     assert "error[E0301]: a federated value cannot be an output" in said
-    expected = starfold("check", "-", input=text).err.replace("standard input", "program.fold")
+    expected = starfold("check", "-", input=text).err.replace("--> -:", "--> program.fold:")
     assert [line.rstrip() for line in said.strip().split("\n")] == [line.rstrip() for line in expected.strip().split("\n")]
     assert page.is_disabled("#run")
 
@@ -94,6 +94,8 @@ def test_every_example_is_checked_and_most_run(page):
 def test_the_library_is_inside(page):
     write(page, "import stats\ninput x : [*]\noutput q = stats.quantile(x, 0.5)\n")
     assert page.inner_text("#state") == "checked"
+    notes = page.inner_text("#notes").split("\n")
+    assert "leaves" in notes[2] and "leaves" not in notes[1]  # what the library sends, at its call
     assert "q" in run(page)
 
 
