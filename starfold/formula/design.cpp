@@ -22,6 +22,7 @@ class DesignBuilder {
     design_.intercept_ = terms_.intercept;
     for (const Expr& variable : terms_.variables) add_variable(variable);
     if (formula_.response) add_response(*formula_.response);
+    if (formula_.group) add_group(*formula_.group);
     for (const Expr& offset : terms_.offsets) add_offset(offset);
     if (wants_offset || !terms_.offsets.empty())
       add_column(
@@ -37,12 +38,21 @@ class DesignBuilder {
 
   std::size_t add_variable(const Expr& expr) {
     const std::string text = to_text(expr);
-    const auto known = std::find(design_.variables_.begin(), design_.variables_.end(), text);
-    if (known != design_.variables_.end())
-      return static_cast<std::size_t>(known - design_.variables_.begin());
+    const auto known = std::find(texts_.begin(), texts_.end(), text);
+    if (known != texts_.end()) return static_cast<std::size_t>(known - texts_.begin());
     design_.computations_.push_back(compile(formula_, expr, find_, design_.sources_));
-    design_.variables_.push_back(text);
-    return design_.variables_.size() - 1;
+    design_.variables_.push_back(name_of(expr));
+    texts_.push_back(text);
+    return texts_.size() - 1;
+  }
+
+  // What a variable is called: poly(x, 2), whatever the numbers of its polynomials.
+  static std::string name_of(Expr expr) {
+    if (expr.is_call("poly"))
+      std::erase_if(expr.args, [](const Expr& arg) {
+        return arg.kind == Expr::Kind::named && arg.text == "coefs";
+      });
+    return to_text(expr);
   }
 
   void add_column(DesignColumn column) {
@@ -76,6 +86,13 @@ class DesignBuilder {
     if (type.kind == Variable::Kind::factor && type.levels.size() == 2)
       piece = {variable, 0, true, type.reference == 0 ? 2.0 : 1.0};
     add_column({to_text(expr), role, {piece}});
+  }
+
+  // The number of the level, or of the group where it is a number already.
+  void add_group(const Expr& expr) {
+    const std::size_t variable = add_variable(expr);
+    if (design_.computations_[variable].width > 1) fail(expr, "a group has one column");
+    add_column({to_text(expr), Role::group, {{variable, 0, false, 0}}});
   }
 
   void add_offset(const Expr& expr) {
@@ -168,6 +185,7 @@ class DesignBuilder {
   const FindVariable& find_;
   Design& design_;
   Terms terms_;
+  std::vector<std::string> texts_;  // by variable, as it is written
   std::vector<std::vector<bool>>
       whole_;  // by term and its variables: whether every level has a column
 };

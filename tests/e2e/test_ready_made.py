@@ -194,8 +194,9 @@ def test_exchangeable_correlation(ready):
 
 @pytest.mark.parametrize("tau", [0.25, 0.5, 0.9])
 def test_quantile_regression(ready, tau):
-    out, _ = check(ready, f"quantile_regression_{tau}", "quantile_regression", "mtcars", ["x=wt,hp,qsec", "y=mpg"], {"tau": tau}, 1e-10)
+    out, report = check(ready, f"quantile_regression_{tau}", "quantile_regression", "mtcars", ["x=wt,hp,qsec", "y=mpg"], {"tau": tau}, 1e-10)
     agree(out["beta"], R[f"quantile_regression_{tau}"]["beta"], 1e-13, "the vertex of the linear program")
+    assert any("quantiles cross for some records" in warning for warning in report["warnings"]) == (tau != 0.5)
     check(ready, "quantile_regression_stackloss", "quantile_regression", "stackloss", ["x=air,water,acid", "y=loss"], None, 1e-11)
 
 
@@ -246,6 +247,50 @@ def test_random_slope_by_client(starfold, federation, tmp_path, reml):
     own = np.array([[np.load(tmp_path / "out" / "clients" / f"s{g:02}" / f"own_{name}.npy").item() for name in ("intercept", "slope")] for g in range(1, 19)])
     agree(own[:, 0], expected["group_intercepts"], 1e-5, "intercepts of clients")
     agree(own[:, 1], expected["group_slopes"], 2e-6, "slopes of clients")
+
+
+@pytest.mark.parametrize("program, name, columns, outcome, by", [("linear_by_client", "cars", ["wt", "hp"], "mpg", "cyl"),
+                                                                   ("logistic_by_client", "education", ["spontaneous", "induced"], "case", "education")])
+def test_models_of_each_client(starfold, federation, tmp_path, program, name, columns, outcome, by):
+    """A level is a client. One with a single record and one with none have no model and count nothing; every other keeps its own."""
+    data = {key: np.array(values) for key, values in table(name).items()}
+    parts = {f"c{int(level)}": data[by] == level for level in np.unique(data[by])}
+    parts |= {"single": np.arange(len(data[by])) == 3, "empty": data[by] < 0}
+    clients = federation({key: {"x": np.column_stack([data[c][part] for c in columns]), "y": data[outcome][part]} for key, part in parts.items()})
+    result = starfold("run", program, "--json", "--out", tmp_path / "out", *clients)
+    assert result.code == 0, result.err
+    out = {key: array(value) for key, value in result.json()["outputs"].items()}
+    for key in ("beta", "beta_se", "p_value", "fixed", "fixed_se", "q", "q_p_value", "between"):
+        agree(out[key], R[program][key], 1e-8, key)
+    assert out["clients"] == len(parts) - 2
+    for i in range(len(parts) - 2):
+        for key in ("own_beta", "own_se"):
+            agree(np.load(tmp_path / "out" / "clients" / f"c{i + 1}" / f"{key}.npy").ravel(), R[program][key][i], 1e-8, key)
+    assert np.isnan(np.load(tmp_path / "out" / "clients" / "single" / "own_beta.npy")).all()
+
+
+def test_orthogonal_polynomials(ready):
+    """In two runs: their numbers over all records, then the model, with R's names."""
+    out, report = check(ready, "polynomial", "polynomial", "mtcars", ["x=hp"], {"degree": 3}, 1e-11)
+    assert report["rounds"] == 2
+    lists = {name: ", ".join(repr(v) for v in out[name].tolist()) for name in ("alpha", "norm2")}
+    formula = f"mpg ~ poly(hp, 3, coefs = list(alpha = c({lists['alpha']}), norm2 = c({lists['norm2']}))) * am"
+    fit, _ = ready("linear", MTCARS, [], None, "--formula", formula)
+    for name in ("beta", "beta_se"):
+        agree(fit[name], R["polynomial_fit"][name], 1e-9, name)
+    few = {"x": [1.0, 1, 2, 2, 1]}
+    assert "no more different values than the degree" in ready("polynomial", few, ["x=x"], fails=True)
+    assert "no more records than the degree" in ready("polynomial", {"x": [1.0, 2]}, ["x=x"], fails=True)
+
+
+@pytest.mark.parametrize("coefs, why", [("list(alpha = c(1, 2), norm2 = c(1, 3, 4, 5))", "alpha has as many numbers and norm2 two more"),
+                                        ("c(1, 2)", "coefs are list"), ("list(alpha = hp, norm2 = c(1, 2, 3))", "a number must stand here"),
+                                        ("list(alpha = 1, norm2 = c(1, -2, 3))", "norms are positive"), (None, "starfold run polynomial")])
+def test_polynomials_without_their_numbers(starfold, tmp_path, coefs, why):
+    (tmp_path / "a.csv").write_text("hp,mpg\n1,2\n2,3\n3,5\n4,4\n")
+    text = "poly(hp)" if coefs is None else f"poly(hp, 1, coefs = {coefs})"
+    result = starfold("run", "linear", "--client", f"a={tmp_path / 'a.csv'}", "--formula", f"mpg ~ {text}")
+    assert result.code == 2 and why in result.err, result.err
 
 
 def test_nonlinear_least_squares(ready, tmp_path):
@@ -342,6 +387,25 @@ def test_table1(ready):
         agree(out["sd_by_group"][:, g], np.nanstd(own, 0, ddof=1), 1e-12, "sd by group")
         agree(out["median_by_group"][:, g], np.nanmedian(own, 0), 1e-12, "median by group")
         agree(out["missing_by_group"][:, g], np.isnan(own).sum(0), 0, "missing by group")
+
+
+def test_table1_by_site(starfold, tmp_path):
+    """All columns, by a factor, by the client: what stands behind `|`."""
+    (tmp_path / "a.csv").write_text("age,sex,bmi\n50,m,20\n60,f,\n55,m,30\n")
+    (tmp_path / "b.csv").write_text("age,sex,bmi\n41,f,22\n66,f,25\n58,m,31\n")
+    clients = ["--client", f"north={tmp_path / 'a.csv'}", "--client", f"south={tmp_path / 'b.csv'}", "--levels", "sex=f,m", "--missing", "nan"]
+    result = starfold("run", "table1", "--json", "--formula", "~ . | site", *clients)
+    assert result.code == 0, result.err
+    out = {name: array(value) for name, value in result.json()["outputs"].items()}
+    agree(out["mean_by_group"], [[55, 55], [2 / 3, 1 / 3], [25, 26]], 1e-14, "means by site")
+    assert out["missing_by_group"].tolist() == [[0, 0], [0, 0], [1, 0]]
+    result = starfold("run", "table1", "--json", "--formula", "~ age + bmi | sex", *clients)
+    agree(array(result.json()["outputs"]["median_by_group"]), [[60, 55], [23.5, 30]], 1e-14, "medians by sex")
+    wrong = starfold("run", "linear", "--formula", "bmi ~ age | sex", *clients)
+    assert wrong.code != 0 and "is for an input group, cluster or stratum" in wrong.err
+    for formula, why in (("~ age | sex | site", "one `|`"), ("~ age | .", "no group"), ("~ age | poly(bmi, 2, raw = TRUE)", "one column")):
+        wrong = starfold("run", "table1", "--formula", formula, *clients)
+        assert wrong.code == 2 and why in wrong.err
 
 
 def test_correlation(ready):
