@@ -220,6 +220,14 @@ def test_random_intercept(ready, reml):
     assert report["rounds"] == 1
 
 
+def test_groups_behind_the_bar(ready):
+    """The formula of a mixed model, and of clusters."""
+    out, _ = ready("random_intercept", shuffled("sleepstudy"), [], {"groups": 18}, "--formula", "reaction ~ days | subject")
+    agree(out["sd_between"], R["random_intercept_reml"]["sd_between"], 1e-7, "deviation")
+    out, _ = ready("gee_linear_exchangeable", shuffled("sleepstudy"), [], {"clusters": 18}, "--formula", "reaction ~ days | subject")
+    agree(out["beta_se"], R["gee_linear_exchangeable"]["beta_se"], 1e-8, "errors")
+
+
 @pytest.mark.parametrize("reml", [1, 0])
 def test_random_slope(ready, reml):
     """lmer's optimizer finds deviations to about 1e-6, what depends on their square to more."""
