@@ -109,7 +109,10 @@ std::optional<Given> Checker::given_function(const ast::Param& param, const ast:
   if (const auto given = frame().given.find(arg.text); name && given != frame().given.end())
     return given->second;
   const auto own = frame().module->functions.find(arg.text);
-  if (name && own != frame().module->functions.end()) return Given{frame().module, &own->second};
+  if (name && own != frame().module->functions.end()) {
+    record_use(arg.span, own->second.fn->name.span);
+    return Given{frame().module, &own->second};
+  }
   if (Binding* binding = name ? find(arg.text) : nullptr) binding->used = true;
   report({Code::ArgumentType,
           fmt::format("`{}` is declared fn, and this is no function", param.name.text),

@@ -231,6 +231,15 @@ def test_rename(logistic):
     assert logistic.at("prepareRename", logistic.place("rate * g"))["placeholder"] == "rate"
 
 
+def test_a_function_that_is_given_to_another(logistic):
+    text = "fn sq(a : [*]) = a * a\nfn of(f : fn, x : [*]) = sum[*](f(x))\ninput y : [*]\noutput s = of(sq, y)\n"
+    logistic.change(text)
+    assert logistic.problems() == []
+    assert logistic.at("definition", logistic.place("sq, y"))["range"]["start"] == {"line": 0, "character": 3}
+    answer = logistic.at("rename", logistic.place("sq(a"), newName="squared")
+    assert applied(text, answer["changes"][logistic.uri]) == text.replace("sq", "squared")
+
+
 @pytest.mark.parametrize("word, to, why", [
     ("beta <-", "x", "another meaning"),  # would be defined twice
     ("let g", "rate", "another meaning"),  # would hide an input that is used
