@@ -125,6 +125,8 @@ int list() {
 // "p*p + 2 numbers, then in each iteration p + 1 numbers", as the plan has it.
 std::string numbers_sent(const Entry& entry) {
   const std::shared_ptr<const CompiledProgram> program = open_program(std::string(entry.name));
+  if (!program->plan)
+    throw RunError(fmt::format("{0} has errors: `starfold check {0}` shows them", entry.name));
   std::vector<std::string> parts;
   for (const Round* round : rounds_of(*program->plan)) {
     const std::string numbers = message_numbers(*program->plan, *round);
