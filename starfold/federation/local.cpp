@@ -91,6 +91,7 @@ class LocalRun {
         cache_(*options.signature),
         traffic_(packs_.size()) {
     engine_.block_records = options.block_records;
+    engine_.stop = options.stop;
     // Few clients share their threads among blocks; many are spread over the threads themselves.
     engine_.threads =
         std::max(1, threads_ / static_cast<int>(std::max<std::size_t>(1, packs_.size())));
@@ -106,7 +107,7 @@ class LocalRun {
 
   RunReport run() {
     while (!coordinator_.done()) {
-      if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
+      check_stop();
       if (coordinator_.round() == nullptr) {
         greet();
       } else {
@@ -160,6 +161,10 @@ class LocalRun {
     return masked_identity(names_of(packs_), *options_.secure, identities_);
   }
 
+  void check_stop() const {
+    if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
+  }
+
   // Why a client cannot even introduce itself is a matter of its data. What the server computes before its first round is not.
   void greet() {
     try {
@@ -196,6 +201,7 @@ class LocalRun {
       answers[i] = nodes_[i].handle(request_to(i));
       if (greeting) nodes_[i].release_arrays();
     });
+    check_stop();  // what nodes say of a round that was left is nobody's trouble
     const double worked = since(round_start);
     report_.times.clients += worked;
     for (const std::size_t i : asked) {
