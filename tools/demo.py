@@ -11,7 +11,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = pathlib.Path("build/demo")
-HOSPITALS = {"north": 1200, "south": 700, "island": 90}
+HOSPITALS = {"north": 1200, "south": 700, "island": 40}
 COLUMNS = ["age", "bmi", "sex", "smoker", "readmitted"]
 
 STUDY = """\

@@ -290,7 +290,8 @@ void Checker::parameters(Function& function) {
 }
 
 // How a call tells every size: each must be the only unknown of some axis, with known factors and
-// summands. Solved in the order in which they become the only one.
+// summands. Axes that are a size by itself come first: they need no division, which sums do not have.
+// The others are solved in the order in which they become the only one.
 void Checker::find_solution(Function& function) {
   struct Axis {
     std::size_t param;
@@ -306,6 +307,11 @@ void Checker::find_solution(Function& function) {
     }
   }
   Names known;
+  for (const Axis& at : axes) {
+    const auto name = function.params[at.param].dims[at.axis].size.as_variable();
+    if (name && known.emplace(*name).second)
+      function.solution.push_back({std::string(*name), at.param, at.axis});
+  }
   std::vector<std::size_t> pending(axes.size());
   for (std::size_t i = 0; i < axes.size(); ++i)
     pending[i] = axes.size() - 1 - i;  // the first on top

@@ -122,7 +122,7 @@ void Sweep::fail(const ir::Node& node, std::string reason, std::string help) {
   report_.failed = true;
   const bool loop = node.kind == Kind::loop_result || node.kind == Kind::local;
   const std::string what = loop ? "a `repeat` loop" : fmt::format("`{}`", node.op->name);
-  std::vector<Label> others;
+  std::vector<starfold::Label> others;
   if (!(node.span == report_.call)) {
     others.push_back(
         {node.kind == Kind::loop_result ? build_.program().loops[node.index].span : node.span,

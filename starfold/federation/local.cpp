@@ -1,19 +1,13 @@
 #include "starfold/federation/local.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "starfold/base/clock.h"
 #include "starfold/base/data_error.h"
 #include "starfold/base/parallel.h"
 
 namespace starfold {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // What was exchanged with one pack, or would have been with each client in it.
 struct Traffic {

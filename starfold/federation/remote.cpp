@@ -4,16 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
+
+#include "starfold/base/clock.h"
 
 namespace starfold {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 constexpr double first_pause = 0.05;  // before a client that cannot be reached is asked again
 constexpr double longest_pause = 2;

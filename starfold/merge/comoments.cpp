@@ -175,8 +175,6 @@ std::string_view invalid(const MergeState& state) {
   return {};
 }
 
-bool is_whole(double x) { return x >= 0 && x <= 9007199254740992.0 && x == std::floor(x); }
-
 using Extent = Part::Extent;
 
 Part scales(std::string_view name, Extent extent) {
@@ -199,6 +197,8 @@ Monoid row(std::string_view name, std::vector<Part> of_sides) {
 }
 
 }  // namespace
+
+bool is_whole(double x) { return x >= 0 && x <= 9007199254740992.0 && x == std::floor(x); }
 
 namespace monoids {
 const Monoid comoments =

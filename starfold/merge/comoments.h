@@ -4,6 +4,13 @@
 
 #include "starfold/merge/monoid.h"
 
+namespace starfold {
+
+// Whether a number of a state is a count.
+bool is_whole(double x);
+
+}  // namespace starfold
+
 namespace starfold::monoids {
 
 extern const Monoid

@@ -16,7 +16,6 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 using Sample = std::span<const double>;
 
-bool is_whole(double x) { return x >= 0 && x <= 9007199254740992.0 && x == std::floor(x); }
 bool is_truth(double x) { return x == 0 || x == 1; }
 bool is_not_negative(double x) { return !(x < 0); }
 

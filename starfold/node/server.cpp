@@ -17,6 +17,7 @@
 #include <cstring>
 #include <list>
 
+#include "starfold/base/clock.h"
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
 #include "starfold/node/disk.h"
@@ -24,8 +25,6 @@
 
 namespace starfold {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t most_connections = 256;
 constexpr auto longest_silence = std::chrono::seconds(60);  // in the middle of a message

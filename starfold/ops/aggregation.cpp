@@ -386,7 +386,7 @@ Op counts(Op op) {
   return op;
 }
 
-Op truth(Op op) {
+Op truth_valued(Op op) {
   op.truth = true;
   return op;
 }
@@ -464,12 +464,12 @@ std::vector<Op> aggregation_ops() {
                                  Kernel::logsumexp))),
       with_sums(
           any_in_sums,
-          resting_on(support::any,
-                     truth(with_kernel(aggregation("any", range::unit, fold_any, &m::any, nullptr,
+          resting_on(support::any, truth_valued(with_kernel(
+                                       aggregation("any", range::unit, fold_any, &m::any, nullptr,
                                                    "1 if some element is not zero, else 0"),
                                        Kernel::join, "or")))),
       with_sums(all_in_sums, resting_on(support::all,
-                                        truth(with_kernel(
+                                        truth_valued(with_kernel(
                                             aggregation("all", range::unit, fold_all, &m::all,
                                                         nullptr, "1 if no element is zero, else 0"),
                                             Kernel::join, "and")))),

@@ -79,10 +79,6 @@ double nice_step(double rough) {
   return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
 }
 
-std::string with_minus(const std::string& text) {
-  return text.starts_with('-') ? "\u2212" + text.substr(1) : text;
-}
-
 std::string tick_label(double value, double step) {
   const double largest = std::max(std::abs(value), step);
   if (largest >= 1e6 || step < 1e-4) return with_minus(fmt::format("{:.3g}", value));

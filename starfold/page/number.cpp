@@ -22,13 +22,6 @@ bool exact_in(double value, int decimals) {
          std::strtod(fmt::format("{:.{}f}", value, decimals).c_str(), nullptr) == value;
 }
 
-// With a true minus sign, unless nothing but zeros is left of the number.
-std::string with_minus(const std::string& text) {
-  if (!text.starts_with('-')) return text;
-  const bool zero = text.find_first_of("123456789") == std::string::npos;
-  return (zero ? "" : "\u2212") + text.substr(1);
-}
-
 // 1.5e-07 as 1.5·10⁻⁷.
 std::string with_power(const std::string& text) {
   const std::size_t e = text.find('e');
@@ -38,6 +31,12 @@ std::string with_power(const std::string& text) {
 }
 
 }  // namespace
+
+std::string with_minus(const std::string& text) {
+  if (!text.starts_with('-')) return text;
+  const bool zero = text.find_first_of("123456789") == std::string::npos;
+  return (zero ? "" : "\u2212") + text.substr(1);
+}
 
 std::string exact(double value) {
   if (std::isnan(value)) return "nan";

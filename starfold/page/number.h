@@ -24,6 +24,9 @@ std::string shown(double value);
 std::string plain(double value, const NumberFormat& format);
 std::string plain(double value);
 
+// The number that a text shows with a true minus sign, unless nothing but zeros is left of it.
+std::string with_minus(const std::string& text);
+
 // "under 1 ms", "12 ms", "3.4 s".
 std::string duration(double seconds);
 

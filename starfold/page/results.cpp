@@ -303,7 +303,7 @@ std::string scalar_tile(const Entry& entry, const Outputs& outputs) {
 }
 
 // Long tables wait until they are asked for.
-std::string numbers(const std::string& html, const Tensor& value) {
+std::string with_numbers(const std::string& html, const Tensor& value) {
   constexpr std::int64_t most_open = 24;
   const bool open =
       value.rank() == 0 || value.shape[value.rank() == 1 ? 0 : value.rank() - 2] <= most_open;
@@ -383,7 +383,8 @@ std::string results_html(const ir::Program& program, const SourceMap& sources,
         "<article class=\"result\" data-output=\"{}\">{}<div class=\"pair\">{}{}</div></article>\n",
         escape(first.name), heading(group, sources),
         is_edges(group, groups, outputs) ? "" : pictures(group, outputs),
-        numbers(first.value->rank() == 1 ? vectors_table(group) : table_of(first), *first.value));
+        with_numbers(first.value->rank() == 1 ? vectors_table(group) : table_of(first),
+                     *first.value));
   }
   return html;
 }

@@ -199,7 +199,9 @@ Box box_of(const ir::Program& program, const ir::Node& node, const std::vector<B
     return map_entries(operands, rank,
                        [&](const std::vector<Interval>& x) { return node.op->range(x, 1); });
   }
-  if (const auto box = by_joining(program, node, operands[0], sizes)) return *box;
+  if (!operands.empty()) {
+    if (const auto box = by_joining(program, node, operands[0], sizes)) return *box;
+  }
   if (node.op->family == Family::matmul && ir::is_fold(program.graph, node))
     return products(program, node, operands);
   std::vector<Interval> hulls;

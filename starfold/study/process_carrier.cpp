@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "starfold/base/clock.h"
 #include "starfold/base/error.h"
 #include "starfold/base/json.h"
 #include "starfold/base/utf8.h"
@@ -26,8 +27,6 @@ extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace starfold {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 template <typename Number>
 void append(std::string& bytes, Number number) {

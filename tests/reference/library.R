@@ -1,6 +1,6 @@
 # What R's packages compute from the pooled data of tests/data, for the ready-made programs, and the data that come with R.
-# Needs R with survival, MASS, nnet, glmnet, car, survey, lme4, geepack (Debian: r-base-core, r-cran-...). From the root of
-# the repository:
+# Needs R with survival, MASS, nnet, glmnet, car, survey, lme4, geepack, quantreg, mice (Debian: r-base-core, r-cran-...). From
+# the root of the repository:
 #   Rscript tests/reference/library.R
 # writes tests/data/{lung,quine,iris,sleep,education,stackloss,sleepstudy,...}.csv and tests/reference/library.json.
 suppressPackageStartupMessages({
@@ -248,14 +248,60 @@ for (reml in c(TRUE, FALSE)) {
   put(if (reml) "random_intercept_reml" else "random_intercept_ml", beta = vec(s[, 1]), beta_se = vec(s[, 2]), sd_between = v$sdcor[1], sd_within = v$sdcor[2],
       log_likelihood = as.numeric(logLik(fit)), aic = AIC(fit), bic = BIC(fit), group_effects = vec(ranef(fit)$subject[, 1]))
 }
+# With a group of one record: subject 1 is asked on the first day only. The optimizer is begun again where it stopped, until nothing changes.
+few_data <- sleepstudy_data[!(sleepstudy_data$subject == 1 & sleepstudy_data$days > 0), ]
+for (reml in c(TRUE, FALSE)) for (which in c("all", "few")) {
+  fit <- lmer(reaction ~ days + (1 + days | subject), if (which == "all") sleepstudy_data else few_data, REML = reml)
+  for (i in 1:6) fit <- update(fit, start = getME(fit, "theta"), control = lmerControl(optimizer = "bobyqa", optCtrl = list(rhobeg = 10^(-1 - i), rhoend = 1e-13)))
+  s <- coef(summary(fit)); v <- as.data.frame(VarCorr(fit))
+  put(paste0("random_slope_", which, if (reml) "_reml" else "_ml"), beta = vec(s[, 1]), beta_se = vec(s[, 2]), sd_intercept = v$sdcor[1], sd_slope = v$sdcor[2],
+      correlation = v$sdcor[3], sd_within = v$sdcor[4], log_likelihood = as.numeric(logLik(fit)), aic = AIC(fit), bic = BIC(fit),
+      group_intercepts = vec(ranef(fit)$subject[, 1]), group_slopes = vec(ranef(fit)$subject[, 2]))
+}
 suppressPackageStartupMessages(library(geepack))
 by_stratum <- education_data[order(education_data$stratum), ]
 fit <- geeglm(case ~ spontaneous + induced, binomial, by_stratum, id = stratum, control = geese.control(epsilon = 1e-14, maxit = 100)); s <- summary(fit)$coefficients
 put("gee", beta = vec(s[, 1]), beta_se = vec(s[, 2]))
 fit <- geeglm(age ~ parity + case, gaussian, by_stratum, id = stratum, control = geese.control(epsilon = 1e-14, maxit = 100)); s <- summary(fit)$coefficients
 put("gee_linear", beta = vec(s[, 1]), beta_se = vec(s[, 2]))
+data(respiratory, package = "geepack")
+breath_data <- write_csv(with(respiratory, data.frame(outcome, treated = as.integer(treat == "A"), male = as.integer(sex == "M"), age, baseline,
+                                                      patient = as.integer(factor(paste(center, id))))), "respiratory")
+tight_gee <- geese.control(epsilon = 1e-15, maxit = 500)
+breath <- breath_data[order(breath_data$patient), ]
+fit <- geeglm(outcome ~ treated + male + age + baseline, binomial, breath, id = patient, corstr = "exchangeable", control = tight_gee)
+s <- summary(fit)$coefficients
+put("gee_exchangeable", beta = vec(s[, 1]), beta_se = vec(s[, 2]), correlation = fit$geese$alpha[[1]], scale = fit$geese$gamma[[1]],
+    naive_se = vec(sqrt(diag(fit$geese$vbeta.naiv))))
+fit <- geeglm(reaction ~ days, gaussian, sleepstudy_data, id = subject, corstr = "exchangeable", control = tight_gee)
+s <- summary(fit)$coefficients
+put("gee_linear_exchangeable", beta = vec(s[, 1]), beta_se = vec(s[, 2]), correlation = fit$geese$alpha[[1]], scale = fit$geese$gamma[[1]])
 fit <- glmnet(as.matrix(infert_data[, -1]), infert_data$case, family = "binomial", alpha = 1, lambda = c(0.1, 0.05, 0.02, 0.005), thresh = 1e-30, maxit = 1e8)
 put("lasso_logistic", lambda = vec(c(0.1, 0.05, 0.02, 0.005)), beta = unname(t(as.matrix(coef(fit)))))
+
+suppressPackageStartupMessages(library(quantreg))
+for (tau in c(0.25, 0.5, 0.9)) {
+  fit <- rq(mpg ~ wt + hp + qsec, tau = tau, data = mtcars_data); s <- suppressWarnings(summary(fit, se = "nid"))$coefficients
+  put(paste0("quantile_regression_", tau), beta = vec(s[, 1]), beta_se = vec(s[, 2]), t = vec(s[, 3]), p_value = vec(s[, 4]), objective = fit$rho)
+}
+fit <- rq(loss ~ air + water + acid, tau = 0.5, data = stackloss_data)
+put("quantile_regression_stackloss", beta = vec(coef(fit)), objective = fit$rho)
+
+# --- imputation; missing values are written as nan
+air <- datasets::airquality[, 1:4]; names(air) <- c("ozone", "solar", "wind", "temp")
+text <- air; for (column in names(text)) text[[column]] <- ifelse(is.na(air[[column]]), "nan", format(air[[column]], trim = TRUE, digits = 15))
+write.csv(text, "tests/data/airquality.csv", row.names = FALSE, quote = FALSE)
+suppressPackageStartupMessages(library(mice))
+# Three columns with gaps: every 17th temperature is taken away too.
+air$temp[seq(5, nrow(air), 17)] <- NA
+fit <- mice(air, m = 1, maxit = 400, method = "norm.predict", printFlag = FALSE, seed = 1)
+# mice regularizes its regressions a little: the same by lm, from there to the fixed point.
+full <- complete(fit)
+for (i in 1:200) for (name in names(which(colSums(is.na(air)) > 0)))
+  full[is.na(air[[name]]), name] <- predict(lm(reformulate(setdiff(names(air), name), name), full[!is.na(air[[name]]), ]), full[is.na(air[[name]]), ])
+stopifnot(abs(as.matrix(full) / as.matrix(complete(fit)) - 1) < 1e-7)
+put("impute_chained", mean = vec(colMeans(full)), sd = vec(apply(full, 2, sd)), missing = vec(colSums(is.na(air))),
+    imputed = unname(as.matrix(full)))
 
 # --- learning
 fit <- lda(iris_data[, 1:4], iris_data$species); p <- predict(fit, iris_data[, 1:4])

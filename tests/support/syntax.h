@@ -13,20 +13,12 @@
 #include "starfold/diag/diagnostic.h"
 #include "starfold/syntax/ast.h"
 #include "starfold/syntax/parser.h"
+#include "tests/support/sanitized.h"
 
 namespace starfold::testing {
 
 // What hostile text may cost; sanitizers make everything slow.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define STARFOLD_SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(STARFOLD_SANITIZED)
-inline constexpr double seconds_for_hostile_text = 20;
-#else
-inline constexpr double seconds_for_hostile_text = 1;
-#endif
+inline constexpr double seconds_for_hostile_text = sanitized ? 20 : 1;
 
 // Processor time, so that other work on the machine does not count.
 class Stopwatch {
