@@ -337,7 +337,6 @@ class Engine::Impl {
   struct Reading {
     std::unique_ptr<RecordCursor> cursor;
     Buffer block;
-    Buffer kept;  // what is kept for one block only
   };
 
   const Plan& plan() const { return *encoders_->impl_->plan; }
@@ -511,8 +510,7 @@ class Engine::Impl {
                          set.tables.numbers);
     const std::vector<const Tensor*> shared = shared_values(running, set.tables, numbers);
     // What is too large for memory has no room for more of it.
-    Kept* kept =
-        set.kept_columns > 0 && !reads() ? &kept_[{round.number, set.record_set}] : nullptr;
+    Kept* kept = reads() ? nullptr : place_to_keep(round, set);
     const bool again = kept != nullptr && kept->arrays == arrays && still_right(*kept, set, shared);
     AllOutside outside;
     Call call{round,   set,         again ? set.again : set.first,
@@ -540,6 +538,21 @@ class Engine::Impl {
     kept->depends.clear();
     for (const std::uint32_t number : set.kept_depends) kept->depends.push_back(*shared[number]);
     kept->valid = true;
+  }
+
+  // Where what a set keeps is, or may be from now on; none where there is nothing to keep, or no room for it.
+  Kept* place_to_keep(const Round& round, const SetProgram& set) {
+    if (set.kept_columns == 0) return nullptr;
+    const std::pair key(round.number, set.record_set);
+    if (const auto known = kept_.find(key); known != kept_.end()) return &known->second;
+    const Cut& cut = cut_of(set.record_set);
+    const auto bytes =
+        static_cast<std::int64_t>(cut.blocks * set.kept_columns * cut.stride * sizeof(double));
+    if (options_.room != nullptr && options_.room->fetch_sub(bytes) < bytes) {
+      *options_.room += bytes;
+      return nullptr;
+    }
+    return &kept_[key];
   }
 
   static bool still_right(const Kept& kept, const SetProgram& set,
@@ -606,8 +619,7 @@ class Engine::Impl {
   Reading start_reading(const Call& call, std::size_t chunk) const {
     const std::size_t first = chunk * call.cut.chunk * call.cut.block;
     return {table_->read(static_cast<std::int64_t>(first), call.cut.block, call.cut.stride),
-            Buffer(table_->columns() * call.cut.stride),
-            Buffer(call.set.kept_columns * call.cut.stride)};
+            Buffer(table_->columns() * call.cut.stride)};
   }
 
   // A frame that has folded nothing yet.
@@ -615,6 +627,8 @@ class Engine::Impl {
     // Kept from call to call: many small clients would spend their time on it otherwise.
     thread_local Buffer scratch;
     scratch.reserve(call.program.scratch_columns * call.cut.stride);
+    thread_local Buffer passing;  // what nothing is kept of, for one block
+    if (call.kept == nullptr) passing.reserve(call.set.kept_columns * call.cut.stride);
     Frame frame;
     frame.program = &program();
     frame.sizes = &sizes();
@@ -628,6 +642,7 @@ class Engine::Impl {
     frame.sinks.resize(call.sink_columns.size());
     frame.sources.resize(engine::first_input + call.set.tables.inputs.size());
     frame.sources[engine::scratch] = scratch.data();
+    frame.sources[engine::kept] = passing.data();
     frame.sources[engine::fills] = call.fills.data();
     return frame;
   }
@@ -637,9 +652,8 @@ class Engine::Impl {
     for (std::size_t b = chunk * call.cut.chunk; b < last; ++b) {
       if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
       frame.records = call.cut.length(b);
-      frame.sources[engine::kept] = reading != nullptr
-                                        ? reading->kept.data()
-                                        : call.kept + b * call.set.kept_columns * call.cut.stride;
+      if (call.kept != nullptr)
+        frame.sources[engine::kept] = call.kept + b * call.set.kept_columns * call.cut.stride;
       if (reading != nullptr) reading->cursor->next(reading->block.data());
       for (std::size_t i = 0; i < frame.sinks.size(); ++i) {
         if (call.sink_columns[i] > 0)

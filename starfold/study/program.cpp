@@ -95,6 +95,7 @@ std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramO
 std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramText text) {
   ProgramOptions options;
   options.load = modules_beside(text.name);
+  options.planning.exact = study.exact;
   if (!study.formula.empty() && !has_intercept(study.formula)) {
     options.load = without_intercept(std::move(options.load));
     text.modules.clear();  // they are found again

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace starfold::kernels::byte_tiles {
 namespace {
@@ -146,7 +147,9 @@ STARFOLD_TILES unsigned cut(const double* x, const double* shifts, const double*
     }
     for (const __m512d& more : rest) left = _mm512_or_pd(left, more);
   }
-  *top = _mm512_reduce_max_pd(most);
+  alignas(64) double tops[8];
+  _mm512_store_pd(tops, most);
+  *top = *std::max_element(std::begin(tops), std::end(tops));
   unsigned present = 0;
   for (std::size_t k = 0; k < digits; ++k) {
     if (_mm512_test_epi64_mask(any[k], any[k]) != 0) present |= 1U << k;
