@@ -44,6 +44,21 @@ def test_bits_of_the_exact_sums(three):
     assert answer["rounds"] == 8 and answer["departures"] == []
 
 
+SPREAD = """input x : [*, p]
+output v = var[*](x)
+output c = cov[*](x)
+output g = x' @ tanh(x)
+"""
+
+
+@pytest.mark.parametrize("program, inputs", [(LOGISTIC, INPUTS), (SPREAD, INPUTS.split("\n")[0])])
+def test_an_exact_run_can_be_masked(three, program, inputs):
+    """Its states are integers that add up as they are: no bit is another, over nodes and in one process."""
+    plain = outputs(three.run(three.study(program, inputs), "--exact"))["outputs"]
+    assert outputs(three.run(secure(three, program, inputs), "--exact"))["outputs"] == plain
+    assert outputs(three.run(three.local(program, inputs, extra=SECURE), "--exact"))["outputs"] == plain
+
+
 def test_what_the_ledger_and_the_report_say(three):
     study = secure(three, LOGISTIC, INPUTS)
     code, answer, err = three.run(study, "--out", str(three.folder / "results"))
