@@ -127,6 +127,8 @@ void ProductGrid::start(std::span<const double* const> of_rows,
   width = of_columns.size();
   same = std::equal(of_rows.begin(), of_rows.end(), of_columns.begin(), of_columns.end());
   direct_.resize(places.size() * ranks);
+  constexpr std::size_t worth_tiles = 8;
+  bytes = byte_tiles::available() && std::min(of_rows.size(), of_columns.size()) >= worth_tiles;
 }
 
 void ProductGrid::multiply(const Some& some_rows, std::size_t level, const Some& some_columns,
@@ -186,10 +188,8 @@ void ProductGrid::multiply(std::size_t n, bool upper) {
 void ProductGrid::multiply_bytes(bool upper) {
   const GridColumns& other = right();
   const std::size_t of_panel = byte_tiles::digits * other.tiles();
-  turned_.reserve(other.panels() * of_panel * byte_tiles::size / sizeof(double));
+  turned_.reserve(2 * of_panel * byte_tiles::size / sizeof(double));
   auto* const turned = reinterpret_cast<std::int8_t*>(turned_.data());
-  for (std::size_t j = 0; j < other.panels(); ++j)
-    byte_tiles::turn(other.panel(j).tiles, turned + j * of_panel * byte_tiles::size, of_panel);
   const std::size_t height = places.size() / width;
   const auto product = [&](std::size_t i, std::size_t j) {
     const auto there = [](std::size_t first, std::size_t all) {
@@ -202,12 +202,15 @@ void ProductGrid::multiply_bytes(bool upper) {
     one.across = there(column, width);
     if (one.rows == 0 || one.across == 0) return byte_tiles::Product();
     one.a = rows.panel(i);
-    one.b = {turned + j * of_panel * byte_tiles::size, other.panel(j).present};
+    one.b = {turned + j % 2 * of_panel * byte_tiles::size, other.panel(j).present};
     one.out = &direct(row * width + column, 0);
     return one;
   };
   const byte_tiles::Product none;
   for (std::size_t j = 0; j < other.panels(); j += 2) {
+    for (std::size_t k = j; k < std::min(j + 2, other.panels()); ++k)
+      byte_tiles::turn(other.panel(k).tiles, turned + k % 2 * of_panel * byte_tiles::size,
+                       of_panel);
     for (std::size_t i = 0; i < (upper ? std::min(j + 2, rows.panels()) : rows.panels()); i += 2)
       byte_tiles::multiply({product(i, j), product(i, j + 1),
                             upper && i == j ? none : product(i + 1, j), product(i + 1, j + 1)},

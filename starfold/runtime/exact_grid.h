@@ -91,6 +91,7 @@ class ProductGrid {
   bool same = false;  // the columns are the rows
   std::vector<std::uint32_t> places;
   std::size_t width = 0;  // columns of the result
+  bool bytes = false;     // columns are cut into bytes
 
   bool started() const { return !places.empty(); }
   void start(std::span<const double* const> of_rows, std::span<const double* const> of_columns,

@@ -122,8 +122,7 @@ void WideSums::add_products(std::span<const double* const> rows,
     return;
   }
   // The slices of so many records of a hundred columns stay in the second cache.
-  const bool bytes = kernels::byte_tiles::available() && std::min(rows.size(), columns.size()) >= 8;
-  const std::size_t together = bytes ? 1024 : 256;
+  constexpr std::size_t together = 256;
   std::vector<const double*> pointers;
   for (std::size_t first = 0; first < n; first += together) {
     pointers.assign(rows.begin(), rows.end());
@@ -133,17 +132,17 @@ void WideSums::add_products(std::span<const double* const> rows,
     const std::span<const double* const> some_rows = all.first(rows.size());
     const std::span<const double* const> some_columns = all.subspan(rows.size());
     const std::size_t records = std::min(together, n - first);
-    if (!add_on_grid(some_rows, some_columns, upper, records, bytes, grid))
+    if (!add_on_grid(some_rows, some_columns, upper, records, grid))
       add_sliced(some_rows, some_columns, upper, records, places);
   }
 }
 
 bool WideSums::add_on_grid(std::span<const double* const> rows,
                            std::span<const double* const> columns, bool upper, std::size_t n,
-                           bool bytes, ProductGrid& grid) {
+                           ProductGrid& grid) {
   const auto moving = [&] { flush(grid); };
   using Form = GridColumns::Form;
-  const Form form = bytes ? Form::bytes : Form::levels;
+  const Form form = grid.bytes ? Form::bytes : Form::levels;
   grid.rows.prepare(rows.size(), n, form);
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (!grid.rows.cut(i, rows[i], n, moving)) return false;
@@ -152,7 +151,7 @@ bool WideSums::add_on_grid(std::span<const double* const> rows,
     if (!grid.columns.cut(j, columns[j], n, moving)) return false;
   if (grid.full()) flush(grid);
   grid.count_block();
-  if (bytes) {
+  if (grid.bytes) {
     grid.multiply_bytes(upper);
   } else {
     grid.multiply(n, upper);

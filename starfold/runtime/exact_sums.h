@@ -76,7 +76,7 @@ class WideSums {
  private:
   // Whether the block went onto the grid, in bytes or in slices.
   bool add_on_grid(std::span<const double* const> rows, std::span<const double* const> columns,
-                   bool upper, std::size_t n, bool bytes, ProductGrid& grid);
+                   bool upper, std::size_t n, ProductGrid& grid);
   // One row after the other, each cut while it passes by.
   bool add_passing(std::span<const double* const> rows, std::span<const double* const> columns,
                    std::size_t n, ProductGrid& grid);
