@@ -51,7 +51,7 @@ byte_tiles::Panel GridColumns::panel(std::size_t number) const {
 }
 
 bool GridColumns::allows(int high) {
-  return high <= highest && high - static_cast<int>(slices) * (bits + 1) >= lowest;
+  return high <= highest && high - static_cast<int>(slices) * byte_tiles::slice_bits >= lowest;
 }
 
 // x + shift - shift is x rounded to a multiple of the last place of shift.
@@ -126,7 +126,7 @@ void ProductGrid::start(std::span<const double* const> of_rows,
   places.assign(to_places.begin(), to_places.end());
   width = of_columns.size();
   same = std::equal(of_rows.begin(), of_rows.end(), of_columns.begin(), of_columns.end());
-  direct_.resize(places.size() * ranks);
+  direct_.resize(places.size() * parts);
   constexpr std::size_t worth_tiles = 8;
   bytes = byte_tiles::available() && std::min(of_rows.size(), of_columns.size()) >= worth_tiles;
 }
@@ -188,39 +188,38 @@ void ProductGrid::multiply(std::size_t n, bool upper) {
 void ProductGrid::multiply_bytes(bool upper) {
   const GridColumns& other = right();
   const std::size_t of_panel = byte_tiles::digits * other.tiles();
-  turned_.reserve(2 * of_panel * byte_tiles::size / sizeof(double));
+  turned_.reserve(of_panel * byte_tiles::size / sizeof(double));
   auto* const turned = reinterpret_cast<std::int8_t*>(turned_.data());
   const std::size_t height = places.size() / width;
   const auto product = [&](std::size_t i, std::size_t j) {
-    const auto there = [](std::size_t first, std::size_t all) {
-      return first < all ? std::min(byte_tiles::columns, all - first) : 0;
-    };
     const std::size_t row = i * byte_tiles::columns;
     const std::size_t column = j * byte_tiles::columns;
     byte_tiles::Product one;
-    one.rows = there(row, height);
-    one.across = there(column, width);
-    if (one.rows == 0 || one.across == 0) return byte_tiles::Product();
+    one.rows = std::min(byte_tiles::columns, height - row);
+    one.across = std::min(byte_tiles::columns, width - column);
     one.a = rows.panel(i);
-    one.b = {turned + j % 2 * of_panel * byte_tiles::size, other.panel(j).present};
+    one.b = {turned, other.panel(j).present};
     one.out = &direct(row * width + column, 0);
     return one;
   };
-  const byte_tiles::Product none;
-  for (std::size_t j = 0; j < other.panels(); j += 2) {
-    for (std::size_t k = j; k < std::min(j + 2, other.panels()); ++k)
-      byte_tiles::turn(other.panel(k).tiles, turned + k % 2 * of_panel * byte_tiles::size,
-                       of_panel);
-    for (std::size_t i = 0; i < (upper ? std::min(j + 2, rows.panels()) : rows.panels()); i += 2)
-      byte_tiles::multiply({product(i, j), product(i, j + 1),
-                            upper && i == j ? none : product(i + 1, j), product(i + 1, j + 1)},
-                           other.tiles(), places.size(), width);
+  for (std::size_t j = 0; j < other.panels(); ++j) {
+    byte_tiles::turn(other.panel(j).tiles, turned, of_panel);
+    for (std::size_t i = 0; i < (upper ? j + 1 : rows.panels()) && i < rows.panels(); ++i)
+      byte_tiles::multiply(product(i, j), other.tiles(), places.size(), width);
   }
 }
 
-std::array<wide::Word2, ProductGrid::ranks> ProductGrid::take(std::size_t entry) {
-  std::array<wide::Word2, ranks> sums{};
-  for (std::size_t k = 0; k < ranks; ++k)
+int ProductGrid::unit(std::size_t entry, std::size_t part) const {
+  const std::size_t i = entry / width;
+  const std::size_t j = entry % width;
+  if (bytes)
+    return rows.unit(i, 2) + right().unit(j, 2) + byte_tiles::slice_bits * static_cast<int>(part);
+  return rows.unit(i, 0) + right().unit(j, 0) - rows.step() * static_cast<int>(part);
+}
+
+std::array<wide::Word2, ProductGrid::parts> ProductGrid::take(std::size_t entry) {
+  std::array<wide::Word2, parts> sums{};
+  for (std::size_t k = 0; k < parts; ++k)
     sums[k] = static_cast<wide::Word2>(std::exchange(direct(entry, k), 0));
   if (by_level_.empty()) return sums;
   wide::Word2 level[GridColumns::levels];

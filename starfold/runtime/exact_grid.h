@@ -45,8 +45,10 @@ class GridColumns {
   bool is_short(std::size_t c) const { return short_[c]; }
   // The exponent of what the slices of this rank are multiples of, from 0.
   int unit(std::size_t c, std::size_t rank) const {
-    return highs_[c] - (bits + 1) * static_cast<int>(rank) - bits;
+    return highs_[c] - step() * static_cast<int>(rank) - bits;
   }
+  // From the unit of one slice to that of the next.
+  int step() const { return form_ == Form::bytes ? kernels::byte_tiles::slice_bits : bits + 1; }
   // All numbers of the column are at most 2^high in magnitude.
   int high(std::size_t c) const { return highs_[c]; }
   // Whether a column may get these places.
@@ -56,6 +58,10 @@ class GridColumns {
   void shifts(std::size_t c, double* shift) const;
 
   std::span<const std::uint32_t> left(std::size_t c) const { return left_[c]; }
+  bool any_rests(std::size_t columns) const {
+    return std::any_of(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(columns),
+                       [](const auto& records) { return !records.empty(); });
+  }
   double rest(std::size_t c, std::uint32_t record) const {
     const auto at = std::find(left_[c].begin(), left_[c].end(), record);
     return at == left_[c].end() ? 0 : rests_[c][static_cast<std::size_t>(at - left_[c].begin())];
@@ -111,8 +117,10 @@ class ProductGrid {
   bool empty() const { return blocks_ == 0; }
 
   static constexpr std::size_t ranks = 2 * GridColumns::slices - 1;
-  // Takes the sum of an entry whose ranks add up to this one, modulo 2^128, and leaves 0. All of them, from 0 to 4.
-  std::array<wide::Word2, ranks> take(std::size_t entry);
+  // Takes the sum of an entry in parts that are to be multiplied by 2^unit(entry, part), modulo 2^128, and leaves 0.
+  static constexpr std::size_t parts = kernels::byte_tiles::sums;
+  std::array<wide::Word2, parts> take(std::size_t entry);
+  int unit(std::size_t entry, std::size_t part) const;
   void taken() { blocks_ = 0; }
 
  private:
@@ -127,7 +135,7 @@ class ProductGrid {
   void multiply(const Some& some_rows, std::size_t level, const Some& some_columns,
                 std::size_t other, std::size_t n, std::int64_t* out);
 
-  std::vector<std::int64_t> direct_;    // by the sum of their ranks, and entry
+  std::vector<std::int64_t> direct_;    // by the sum of their ranks or part, and entry
   std::vector<std::int64_t> by_level_;  // products of each level with itself, by level and entry
   std::size_t blocks_ = 0;
   bool upper_ = false;

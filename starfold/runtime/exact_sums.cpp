@@ -122,7 +122,7 @@ void WideSums::add_products(std::span<const double* const> rows,
     return;
   }
   // The slices of so many records of a hundred columns stay in the second cache.
-  constexpr std::size_t together = 256;
+  const std::size_t together = grid.bytes ? 128 : 256;
   std::vector<const double*> pointers;
   for (std::size_t first = 0; first < n; first += together) {
     pointers.assign(rows.begin(), rows.end());
@@ -156,6 +156,7 @@ bool WideSums::add_on_grid(std::span<const double* const> rows,
   } else {
     grid.multiply(n, upper);
   }
+  if (!grid.rows.any_rests(rows.size()) && !grid.right().any_rests(columns.size())) return true;
   for (std::size_t i = 0; i < rows.size(); ++i)
     add_rests(grid.rows, grid.right(), i, rows[i], columns, upper, grid.places);
   return true;
@@ -215,13 +216,11 @@ void WideSums::flush(ProductGrid& grid) {
   if (grid.empty()) return;
   for (std::size_t entry = 0; entry < grid.places.size(); ++entry) {
     const auto sums = grid.take(entry);
-    const int unit = grid.rows.unit(entry / grid.width, 0) +
-                     grid.right().unit(entry % grid.width, 0) - format_.lowest;
     for (std::size_t k = 0; k < sums.size(); ++k) {
       const bool negative = (sums[k] >> 127U) != 0;
       const wide::Word2 magnitude = negative ? -sums[k] : sums[k];
       if (magnitude == 0) continue;
-      const int exponent = unit - (GridColumns::bits + 1) * static_cast<int>(k);
+      const int exponent = grid.unit(entry, k) - format_.lowest;
       wide::add((*this)[grid.places[entry]], magnitude, static_cast<std::size_t>(exponent),
                 negative);
     }
@@ -262,7 +261,9 @@ template <typename Sliced>
 void WideSums::add_rests(const Sliced& left, const Sliced& right, std::size_t i, const double* row,
                          std::span<const double* const> columns, bool upper,
                          std::span<const std::uint32_t> places) {
+  const bool whole_row = left.left(i).empty();
   for (std::size_t j = upper ? i : 0; j < columns.size(); ++j) {
+    if (whole_row && right.left(j).empty()) continue;
     const std::span<wide::Word> sum = (*this)[places[i * columns.size() + j]];
     for (const std::uint32_t r : left.left(i)) {
       // A factor that is not finite meets the whole of the other one, below.

@@ -72,12 +72,6 @@ STARFOLD_TILES void add_shifted(const std::int32_t* found, std::size_t byte, Sum
   }
 }
 
-void add_sums(const Sums& sums, const Product& product, std::int64_t* out, std::size_t row) {
-  for (std::size_t i = 0; i < product.rows; ++i) {
-    for (std::size_t j = 0; j < product.across; ++j) out[i * row + j] += sums[i * columns + j];
-  }
-}
-
 // Which bytes of 32 integers make up two digits of them, and which the third.
 struct Places {
   alignas(64) std::uint8_t two[64];
@@ -117,11 +111,11 @@ STARFOLD_TILES unsigned cut(const double* x, const double* shifts, const double*
       rest[v] = _mm512_maskz_loadu_pd(static_cast<__mmask8>((1U << there) - 1U), x + at);
       most = _mm512_max_pd(most, _mm512_abs_pd(rest[v]));
     }
-    for (std::size_t k = 0; k < slices; ++k) {
-      const __m512d grid = _mm512_set1_pd(shifts[k]);
-      const __m512d scale = _mm512_set1_pd(scales[k]);
-      __m512i words[4];
-      for (std::size_t w = 0; w < 4; ++w) {
+    __m512i words[slices][4];
+    for (std::size_t w = 0; w < 4; ++w) {
+      for (std::size_t k = 0; k < slices; ++k) {
+        const __m512d grid = _mm512_set1_pd(shifts[k]);
+        const __m512d scale = _mm512_set1_pd(scales[k]);
         __m256i half[2];
         for (std::size_t h = 0; h < 2; ++h) {
           __m512d& more = rest[2 * w + h];
@@ -129,20 +123,29 @@ STARFOLD_TILES unsigned cut(const double* x, const double* shifts, const double*
           more = _mm512_sub_pd(more, part);
           half[h] = _mm512_cvtpd_epi32(_mm512_mul_pd(part, scale));
         }
-        words[w] = _mm512_inserti64x4(_mm512_castsi256_si512(half[0]), half[1], 1);
-        words[w] = _mm512_xor_si512(_mm512_add_epi32(words[w], balance), balance);
+        words[k][w] = _mm512_inserti64x4(_mm512_castsi256_si512(half[0]), half[1], 1);
       }
-      const __m512i low = _mm512_permutex2var_epi8(words[0], two, words[1]);
-      const __m512i high = _mm512_permutex2var_epi8(words[2], two, words[3]);
-      const __m512i third_low = _mm512_permutex2var_epi8(words[0], third, words[1]);
-      const __m512i third_high = _mm512_permutex2var_epi8(words[2], third, words[3]);
+      // What three such bytes do not hold goes one slice up.
+      for (std::size_t k = slices; k-- > 0;) {
+        words[k][w] = _mm512_add_epi32(words[k][w], balance);
+        if (k > 0)
+          words[k - 1][w] = _mm512_add_epi32(words[k - 1][w], _mm512_srli_epi32(words[k][w], 24));
+        words[k][w] = _mm512_xor_si512(words[k][w], balance);
+      }
+    }
+    for (std::size_t k = 0; k < slices; ++k) {
+      const __m512i low = _mm512_permutex2var_epi8(words[k][0], two, words[k][1]);
+      const __m512i high = _mm512_permutex2var_epi8(words[k][2], two, words[k][3]);
+      const __m512i third_low = _mm512_permutex2var_epi8(words[k][0], third, words[k][1]);
+      const __m512i third_high = _mm512_permutex2var_epi8(words[k][2], third, words[k][3]);
       const __m512i found[bytes] = {
           _mm512_inserti64x4(low, _mm512_castsi512_si256(high), 1),
           _mm512_shuffle_i64x2(low, high, 0xEE),
           _mm512_inserti64x4(third_low, _mm512_castsi512_si256(third_high), 1)};
       for (std::size_t b = 0; b < bytes; ++b) {
-        _mm512_storeu_si512(out + (k * bytes + b) * stride + first / records * size, found[b]);
-        any[k * bytes + b] = _mm512_or_si512(any[k * bytes + b], found[b]);
+        const std::size_t digit = (slices - 1 - k) * bytes + b;
+        _mm512_storeu_si512(out + digit * stride + first / records * size, found[b]);
+        any[digit] = _mm512_or_si512(any[digit], found[b]);
       }
     }
     for (const __m512d& more : rest) left = _mm512_or_pd(left, more);
@@ -160,89 +163,89 @@ STARFOLD_TILES unsigned cut(const double* x, const double* shifts, const double*
 }
 
 STARFOLD_TILES void turn(const std::int8_t* tiles, std::int8_t* turned, std::size_t count) {
-  const __m512i places =
+  const __m512i offsets =
       _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
                          _mm512_set1_epi32(64));
   for (std::size_t tile = 0; tile < count; ++tile) {
     for (std::size_t four = 0; four < records / 4; ++four) {
-      const __m512i all = _mm512_i32gather_epi32(places, tiles + tile * size + four * 4, 1);
+      const __m512i all = _mm512_i32gather_epi32(offsets, tiles + tile * size + four * 4, 1);
       _mm512_store_si512(turned + tile * size + four * 64, all);
     }
   }
 }
 
-STARFOLD_TILES void multiply(const Product (&products)[4], std::size_t tiles, std::size_t plane,
+// Four places at a time: a tile of the left side is loaded once for up to four of the right, and four sums do not wait for each other.
+STARFOLD_TILES void multiply(const Product& product, std::size_t tiles, std::size_t plane,
                              std::size_t row) {
   if (tiles * records > most_records) throw Bug("more records than sums of bytes have room for");
   _tile_loadconfig(&configuration);
   alignas(64) std::int32_t found[columns * columns];
-  alignas(64) Sums totals[4];
-  const auto tile = [&](const Panel& panel, std::size_t digit, std::size_t number) {
-    return panel.tiles + (digit * tiles + number) * size;
+  alignas(64) Sums totals[sums] = {};
+  const auto left = [&](std::size_t digit, std::size_t number) {
+    return product.a.tiles + (digit * tiles + number) * size;
   };
-  const Panel& a_0 = products[0].a;
-  const Panel& b_0 = products[0].b;
-  const bool across = products[1].rows > 0;
-  const bool down = products[2].rows > 0;
-  const bool both = products[3].rows > 0;
-  const Panel& a_1 = down ? products[2].a : both ? products[3].a : a_0;
-  const Panel& b_1 = across ? products[1].b : both ? products[3].b : b_0;
-  const unsigned left = a_0.present | a_1.present;
-  const unsigned right = b_0.present | b_1.present;
-  for (std::size_t k = 0; k < sums; ++k) {
-    std::fill_n(&totals[0][0], 4 * columns * columns, 0);
-    bool any = false;
-    for (std::size_t byte = 0; byte < 2 * bytes - 1; ++byte) {
-      bool here = false;
-      for (std::size_t s = 0; s < slices; ++s) {
-        if (s > k || k - s >= slices) continue;
-        for (std::size_t u = 0; u < bytes; ++u) {
-          if (u > byte || byte - u >= bytes) continue;
-          const std::size_t p = s * bytes + u;
-          const std::size_t q = (k - s) * bytes + byte - u;
-          if ((left >> p & 1U) == 0 || (right >> q & 1U) == 0) continue;
-          if (!here) {
-            _tile_zero(0);
-            _tile_zero(1);
-            _tile_zero(2);
-            _tile_zero(3);
-            here = true;
-          }
-          for (std::size_t number = 0; number < tiles; ++number) {
-            _tile_loadd(4, tile(a_0, p, number), 64);
-            _tile_loadd(6, tile(b_0, q, number), 64);
-            _tile_dpbssd(0, 4, 6);
-            if (across || both) _tile_loadd(7, tile(b_1, q, number), 64);
-            if (across) _tile_dpbssd(1, 4, 7);
-            if (!down && !both) continue;
-            _tile_loadd(5, tile(a_1, p, number), 64);
-            if (down) _tile_dpbssd(2, 5, 6);
-            if (both) _tile_dpbssd(3, 5, 7);
-          }
+  const auto right = [&](std::size_t digit, std::size_t number) {
+    return product.b.tiles + (digit * tiles + number) * size;
+  };
+  for (std::size_t place = 0; place < places; place += 4) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (std::size_t p = 0; p < digits; ++p) {
+      if ((product.a.present >> p & 1U) == 0) continue;
+      const auto there = [&](std::size_t q) {
+        return q < digits && (product.b.present >> q & 1U) != 0;
+      };
+      // Below 0 is far above all digits.
+      const std::size_t q = place - p;
+      const bool some[4] = {there(q), there(q + 1), there(q + 2), there(q + 3)};
+      if (!some[0] && !some[1] && !some[2] && !some[3]) continue;
+      for (std::size_t number = 0; number < tiles; ++number) {
+        _tile_loadd(4, left(p, number), 64);
+        if (some[0]) {
+          _tile_loadd(5, right(q, number), 64);
+          _tile_dpbssd(0, 4, 5);
+        }
+        if (some[1]) {
+          _tile_loadd(6, right(q + 1, number), 64);
+          _tile_dpbssd(1, 4, 6);
+        }
+        if (some[2]) {
+          _tile_loadd(7, right(q + 2, number), 64);
+          _tile_dpbssd(2, 4, 7);
+        }
+        if (some[3]) {
+          _tile_loadd(5, right(q + 3, number), 64);
+          _tile_dpbssd(3, 4, 5);
         }
       }
-      if (!here) continue;
-      any = true;
-      _tile_stored(0, found, 64);
-      add_shifted(found, byte, totals[0]);
-      if (across) {
-        _tile_stored(1, found, 64);
-        add_shifted(found, byte, totals[1]);
-      }
-      if (down) {
-        _tile_stored(2, found, 64);
-        add_shifted(found, byte, totals[2]);
-      }
-      if (both) {
-        _tile_stored(3, found, 64);
-        add_shifted(found, byte, totals[3]);
-      }
     }
-    if (!any) continue;
-    for (std::size_t i = 0; i < 4; ++i)
-      add_sums(totals[i], products[i], products[i].out + k * plane, row);
+    const auto settle = [&](std::size_t at) { add_shifted(found, at % 3, totals[at / 3]); };
+    _tile_stored(0, found, 64);
+    settle(place);
+    if (place + 1 >= places) break;
+    _tile_stored(1, found, 64);
+    settle(place + 1);
+    _tile_stored(2, found, 64);
+    settle(place + 2);
+    _tile_stored(3, found, 64);
+    settle(place + 3);
   }
   _tile_release();
+  const unsigned across = (1U << product.across) - 1U;
+  const auto low = static_cast<__mmask8>(across);
+  const auto high = static_cast<__mmask8>(across >> 8U);
+  for (std::size_t k = 0; k < sums; ++k) {
+    for (std::size_t i = 0; i < product.rows; ++i) {
+      std::int64_t* const to = product.out + k * plane + i * row;
+      const std::int64_t* const from = totals[k] + i * columns;
+      const __m512i first = _mm512_maskz_loadu_epi64(low, to);
+      const __m512i second = _mm512_maskz_loadu_epi64(high, to + 8);
+      _mm512_mask_storeu_epi64(to, low, _mm512_add_epi64(first, _mm512_load_si512(from)));
+      _mm512_mask_storeu_epi64(to + 8, high, _mm512_add_epi64(second, _mm512_load_si512(from + 8)));
+    }
+  }
 }
 
 }  // namespace starfold::kernels::byte_tiles
@@ -259,7 +262,7 @@ unsigned cut(const double* /*x*/, const double* /*shifts*/, const double* /*scal
 void turn(const std::int8_t* /*tiles*/, std::int8_t* /*turned*/, std::size_t /*count*/) {
   throw Bug("no tiles of bytes here");
 }
-void multiply(const Product (&/*products*/)[4], std::size_t /*tiles*/, std::size_t /*plane*/,
+void multiply(const Product& /*product*/, std::size_t /*tiles*/, std::size_t /*plane*/,
               std::size_t /*row*/) {
   throw Bug("no tiles of bytes here");
 }
