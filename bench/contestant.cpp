@@ -58,9 +58,17 @@ void on_threads(int threads, const std::function<void(int)>& body) {
 namespace {
 
 const std::map<std::string, Contestant (*)(const Arguments&)> contestants = {
-    {"engine", make_engine}, {"support", make_support}, {"federation", make_federation},
-    {"read", make_read},     {"dsyrk", make_dsyrk},     {"multiply_add", make_multiply_add},
+    {"engine", make_engine},
+    {"support", make_support},
+    {"federation", make_federation},
+    {"read", make_read},
+    {"dsyrk", make_dsyrk},
+    {"multiply_add", make_multiply_add},
     {"scan", make_scan},
+    {"masked", make_masked},
+    {"unmasked", make_unmasked},
+    {"noise", make_noise},
+    {"rounded_noise", make_rounded_noise},
 };
 const std::map<std::string, void (*)(const Arguments&)> generators = {
     {"generate", generate_arrays},

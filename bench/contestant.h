@@ -38,13 +38,19 @@ struct Outcome {
 // contestant alike: nothing can be remembered from the turn before.
 using Contestant = std::function<Outcome(int turn)>;
 
-// Starfold. The data is laid out beforehand; a turn is the rounds of the program.
+// Starfold. The data is laid out beforehand; a turn is the rounds of the program, with private=1 on grids and with noise.
 Contestant make_engine(const Arguments& arguments);
 // What a policy's look at the support of the same rounds takes; the rounds themselves do not count.
 Contestant make_support(const Arguments& arguments);
 // Starfold over several clients, from tables in memory to results; with time=rounds only its rounds
 // count, with time=round only the last of them.
 Contestant make_federation(const Arguments& arguments);
+// A round of secure aggregation with all its keys, in memory, and the plain sum of the same integers.
+Contestant make_masked(const Arguments& arguments);
+Contestant make_unmasked(const Arguments& arguments);
+// Exact noise on the integers, and rounded floating-point noise from a generator that nothing should be kept secret with.
+Contestant make_noise(const Arguments& arguments);
+Contestant make_rounded_noise(const Arguments& arguments);
 // Reading so many numbers once.
 Contestant make_read(const Arguments& arguments);
 // One dsyrk of a multi-threaded OpenBLAS, and a read of the data where read=1.

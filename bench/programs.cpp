@@ -9,6 +9,7 @@
 #include "bench/contestant.h"
 #include "starfold/data/npy.h"
 #include "starfold/policy/support.h"
+#include "starfold/privacy/private_plan.h"
 #include "starfold/runtime/engine.h"
 #include "starfold/runtime/machine.h"
 #include "starfold/starfold.h"
@@ -16,12 +17,13 @@
 namespace starfold::bench {
 namespace {
 
-std::shared_ptr<const CompiledProgram> load_program(const std::string& path, bool exact = false) {
+std::shared_ptr<const CompiledProgram> load_program(const std::string& path,
+                                                    const Planning& planning = {}) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   ProgramOptions options;
-  options.planning.exact = exact;
+  options.planning = planning;
   auto program = compile_program({path, text, {}}, options);
   if (!program->plan) {
     throw std::runtime_error(
@@ -82,10 +84,51 @@ Client share_of(const Client& pooled, std::int64_t i, std::int64_t count) {
   return client;
 }
 
+// The rounds of a private run as one client and the server have them: sums on grids, noise, what the sums stand for.
+Contestant make_private(const Arguments& arguments) {
+  Planning planning;
+  planning.additive = true;
+  const auto program = load_program(arguments.text("program"), planning);
+  auto inputs = std::make_shared<Inputs>(load_inputs(program->plan->program, arguments));
+  const SizeValues sizes = bind_client(program->plan->program, inputs->pooled,
+                                       bind_settings(program->plan->program, inputs->settings));
+  privacy::Terms terms;
+  terms.promise.delta = 1e-6;
+  terms.clients = 1;
+  auto plan = std::make_shared<const privacy::PrivatePlan>(program->plan, sizes, terms);
+  EngineOptions options;
+  options.threads = static_cast<int>(arguments.number("threads"));
+  auto engine = std::make_shared<Engine>(plan->encoders(), sizes, inputs->pooled, options);
+  inputs->pooled.arrays.clear();
+  auto random = std::make_shared<privacy::RandomBits>();
+  return [program, inputs, sizes, plan, engine, random](int turn) {
+    const std::vector<const Round*> rounds = rounds_of(*plan->encoders());
+    const Settings settings = of_turn(inputs->settings, turn);
+    const Clock::time_point start = Clock::now();
+    Machine machine(program->plan, sizes, settings);
+    while (machine.round() != nullptr) {
+      const auto number = static_cast<std::size_t>(machine.round()->number);
+      std::map<ir::NodeId, Tensor> received;
+      std::map<ir::NodeId, Tensor> sent = machine.to_send();
+      for (std::size_t i = 0; i < rounds[number]->receives.size(); ++i)
+        received.emplace(rounds[number]->receives[i], sent.at(machine.round()->receives[i]));
+      std::vector<MergeState> states = engine->encode(*rounds[number], received);
+      plan->add_noise(states, number, *random);
+      plan->to_values(states, number);
+      machine.absorb(states);
+    }
+    const double seconds = since(start);
+    return Outcome{seconds, values_of(machine.results()), {}};
+  };
+}
+
 }  // namespace
 
 Contestant make_engine(const Arguments& arguments) {
-  const auto program = load_program(arguments.text("program"), arguments.number("exact", 0) != 0);
+  if (arguments.number("private", 0) != 0) return make_private(arguments);
+  Planning planning;
+  planning.exact = arguments.number("exact", 0) != 0;
+  const auto program = load_program(arguments.text("program"), planning);
   const Plan& plan = *program->plan;
   auto inputs = std::make_shared<Inputs>(load_inputs(plan.program, arguments));
   const SizeValues sizes =

@@ -16,6 +16,7 @@ void add_fmt(CommandLine& line);
 void add_init(CommandLine& line);
 void add_levels(CommandLine& line);
 void add_lib(CommandLine& line);
+void add_lsp(CommandLine& line);
 void add_node(CommandLine& line);
 void add_ops(CommandLine& line);
 void add_run(CommandLine& line);

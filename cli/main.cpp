@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   add_fmt(line);
   add_ops(line);
   add_lib(line);
+  add_lsp(line);
   add_node(line);
   const int status = line.run(argc, argv);
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;

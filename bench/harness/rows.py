@@ -195,6 +195,41 @@ ROWS = [
         goals=[Goal("limit", most=1.0)],
     ),
     Row(
+        "private_logistic",
+        "ten private rounds of logistic regression, {records} x {columns}",
+        "the same rounds without noise",
+        {"records": 4_000_000, "columns": 50},
+        {"records": 400_000},
+        lambda sizes: {"x": f"uniform:{table(sizes)}", "y": f"binary:{sizes['records']}"},
+        engine("private_logistic", "private=1"),
+        engine("private_logistic"),
+        goals=[Goal("limit", most=1.5)],
+        tolerance=0.05,  # noise
+    ),
+    Row(
+        "private_noise",
+        "exact Gaussian noise for {numbers} numbers",
+        "rounded floating-point noise, which leaks",
+        {"numbers": 1_000_000, "deviation": 1 << 24},
+        {"numbers": 100_000},
+        arrays=lambda sizes: {},  # none
+        starfold=lambda sizes: own("noise", *number_words(sizes)),
+        limit=lambda sizes: own("rounded_noise", *number_words(sizes)),
+        goals=[Goal(seconds=1)],
+        tolerance=0.05,  # of variances
+    ),
+    Row(
+        "masked_round",
+        "a round of secure aggregation, {clients} clients with {numbers} numbers",
+        "their plain sum",
+        {"clients": 20, "numbers": 100_000},
+        {"numbers": 1_000},
+        arrays=lambda sizes: {},  # none
+        starfold=lambda sizes: own("masked", *number_words(sizes)),
+        limit=lambda sizes: own("unmasked", *number_words(sizes)),
+        goals=[Goal(seconds=0.5)],
+    ),
+    Row(
         "exact_sums",
         "sums of columns in an exact run, {records} x {columns}",
         "the same run when it may round",

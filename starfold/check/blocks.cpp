@@ -96,7 +96,7 @@ Value Checker::close_block(std::vector<ir::NodeId> first, Span span) {
   node.args.insert(node.args.end(), block.operands.begin(), block.operands.end());
   node.block = ir::make_local(std::move(block.local));
   node.types = ir::local_types(*node.block);
-  node.span = span;
+  node.span = place(span);
   const std::vector<Type> types = node.types;
   const ir::NodeId id = program_.graph.add(std::move(node));
   if (types.size() == 1) return {id};
@@ -127,7 +127,7 @@ Value Checker::each_client(const ast::Expr& expr) {
   frame().scopes.emplace_back();
   for (const ast::Stmt& stmt : expr.block->body) statement(stmt);
   const Value results = expression(*expr.block->value);
-  close_scope();
+  close_scope(expr.span);
   std::vector<Type> types;
   for (const ir::NodeId id : results)
     types.push_back(ir::seen_outside(blocks_.back().local, type(id)));
@@ -198,7 +198,7 @@ void Checker::batches(const ast::Repeat& repeat, Span span) {
   for (const ast::Stmt& stmt : repeat.body) statement(stmt);
   std::optional<ir::NodeId> until;
   if (repeat.until) until = shared_scalar(*repeat.until, "the condition of `until`");
-  close_scope();
+  close_scope(span);
   for (const std::string& name : states)
     program_.outputs.push_back({name, find(name)->node, repeat.open});
   if (until) program_.outputs.push_back({"until", *until, repeat.until->span});
@@ -216,7 +216,7 @@ void Checker::batches(const ast::Repeat& repeat, Span span) {
             "",
             "declare an input with this star"});
   }
-  close_scope();
+  close_scope(span);
   if (states.empty()) program_.outputs.clear();  // nothing comes of it
   const Value results = close_block(
       size && seed ? std::vector<ir::NodeId>{*size, *seed} : std::vector<ir::NodeId>{}, span);

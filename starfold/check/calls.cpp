@@ -77,6 +77,7 @@ Value Checker::call_of_module(const ast::Expr& expr) {
     use_arguments(expr);
     return {};
   }
+  record_use(expr.module->span, {found->second->file->id, 0, 0});
   const auto fn = found->second->functions.find(expr.text);
   if (fn != found->second->functions.end()) return call_function(expr, *found->second, fn->second);
   use_arguments(expr);
@@ -252,6 +253,7 @@ std::optional<ir::NodeId> Checker::derivative_variable(const ast::Expr& call,
   if (binding != nullptr && binding->kind == Binding::Kind::broken) return std::nullopt;
   if (binding != nullptr && binding->kind != Binding::Kind::size) {
     binding->used = true;
+    record_use(variable.span, binding->span);
     return resolve(*binding);
   }
   if (is_name && binding == nullptr && !size_of_name(variable, false, TypeUse::annotation)) {

@@ -57,9 +57,10 @@ ir::Program Checker::run(const ast::File& file) {
   for (const ast::Stmt& stmt : file.items) {
     if (!std::holds_alternative<ast::SizeDecl>(stmt.node)) statement(stmt);
   }
-  close_scope();
+  close_scope({file.id, 0, static_cast<std::uint32_t>(sources_[file.id].text().size())});
   frames_.pop_back();
   diagnostics_.sort();
+  finish_names(file);
   std::stable_sort(
       program_.name_types.begin(), program_.name_types.end(),
       [](const ir::NameType& a, const ir::NameType& b) { return a.span.begin < b.span.begin; });

@@ -5,7 +5,7 @@
 #include <memory>
 #include <set>
 
-#include "starfold/check/check.h"
+#include "starfold/check/name_index.h"
 
 namespace starfold {
 
@@ -34,9 +34,10 @@ struct Binding {
   Size size;
   Span span;
   bool used = false;
-  bool is_let = false;    // an unused one is worth a warning
-  std::size_t level = 0;  // how many blocks were open: its node is one of that program
-  bool carried = false;   // by the batches around: it may be updated
+  bool is_let = false;         // an unused one is worth a warning
+  std::size_t level = 0;       // how many blocks were open: its node is one of that program
+  bool carried = false;        // by the batches around: it may be updated
+  std::size_t definition = 0;  // in the index of names, from 1; 0 when it is in none
 };
 
 // A block's names. Inner scopes may hide outer ones.
@@ -97,8 +98,10 @@ void updated_states(const ast::Block& body, std::vector<std::string>& found, Nam
 
 class Checker {
  public:
-  Checker(SourceMap& sources, const CheckOptions& options, Diagnostics& diagnostics)
-      : sources_(sources), options_(options), diagnostics_(diagnostics) {}
+  // With an index it writes down what names mean.
+  Checker(SourceMap& sources, const CheckOptions& options, Diagnostics& diagnostics,
+          NameIndex* names = nullptr)
+      : sources_(sources), options_(options), diagnostics_(diagnostics), names_(names) {}
 
   ir::Program run(const ast::File& file);
 
@@ -135,7 +138,7 @@ class Checker {
   void trace(const ast::Trace& trace);
   void demand(const ast::Demand& demand, Span span);
   void output(const ast::Output& output);
-  void close_scope();
+  void close_scope(Span whole);
 
   // blocks.cpp
   Value each_client(const ast::Expr& expr);
@@ -151,6 +154,18 @@ class Checker {
   std::optional<ir::NodeId> any_record(const std::string& record_set);
   Value close_block(std::vector<ir::NodeId> first, Span span);
   std::string record_set_here() const;
+
+  // name_index.cpp
+  bool records_names() const;
+  void record_definition(const ast::Name& name, Binding& binding);
+  void record_definition(Definition::Kind kind, const ast::Name& name, std::vector<Type> types);
+  void record_function(const Module& module, const ast::Fn& fn);
+  void record_module(const Module& module, const ast::Name& name, std::uint32_t file);
+  void record_use(Span span, Span definition);
+  void record_word(const ast::Expr& expr, const Value& value);
+  void end_visible(const Scope& scope, Span whole);
+  void finish_names(const ast::File& file);
+  Span place(Span span) const;
 
   // names.cpp
   Binding* find(std::string_view name);
@@ -258,6 +273,7 @@ class Checker {
   SourceMap& sources_;
   const CheckOptions& options_;
   Diagnostics& diagnostics_;
+  NameIndex* names_;
   ir::Program program_;
   std::map<std::string, std::unique_ptr<Module>, std::less<>> modules_;
   std::vector<std::string> importing_;  // modules being loaded, for cycles

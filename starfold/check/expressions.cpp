@@ -46,7 +46,7 @@ ir::Node Checker::make_node(ir::Kind kind, Type type, Span span) const {
   ir::Node node;
   node.kind = kind;
   node.types = {std::move(type)};
-  node.span = span;
+  node.span = place(span);
   return node;
 }
 
@@ -63,6 +63,7 @@ Value Checker::expression(const ast::Expr& expr) {
   if (frames_.size() > 1 && !within_limits()) return {};
   ++depth_;
   Value value = expression_by_kind(expr);
+  record_word(expr, value);
   --depth_;
   return value;
 }
@@ -143,6 +144,7 @@ std::optional<ir::NodeId> Checker::shared_scalar(const ast::Expr& expr, const ch
 Value Checker::name(const ast::Expr& expr) {
   if (Binding* binding = find(expr.text)) {
     binding->used = true;
+    record_use(expr.span, binding->span);
     switch (binding->kind) {
       case Binding::Kind::value:
       case Binding::Kind::state:
@@ -396,7 +398,7 @@ Value Checker::apply(Application a) {
   node.args = std::move(a.args);
   node.attrs = std::move(query.attrs);
   node.types = *types;
-  node.span = a.span;
+  node.span = place(a.span);
   const ir::NodeId id = program_.graph.add(std::move(node));
   if (all_numbers) base_numbers_.insert(id);
   if (types->size() == 1) return {id};

@@ -54,6 +54,7 @@ bool Checker::within_limits() {
 
 Value Checker::call_function(const ast::Expr& expr, Module& module, const Function& function) {
   const ast::Fn& fn = *function.fn;
+  record_use(expr.text_span, fn.name.span);
   const std::optional<std::vector<ir::NodeId>> args = singles(expr.args, expr.args.size());
   if (expr.has_subscripts) {
     report({Code::InvalidAxes,

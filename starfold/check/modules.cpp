@@ -58,6 +58,7 @@ void Checker::load_functions(Module& module) {
 }
 
 void Checker::load_function(Module& module, const ast::Fn& fn) {
+  record_function(module, fn);
   if (!module.library) check_reserved(fn.name);
   Function function;
   function.fn = &fn;
@@ -102,6 +103,7 @@ void Checker::load_import(Module& module, const ast::Import& import) {
   }
   if (loaded != modules_.end()) {
     module.imports.emplace(name, loaded->second.get());
+    record_module(module, import.module, loaded->second->file->id);
     return;
   }
   std::optional<std::pair<std::string, std::string>> found;
@@ -138,6 +140,7 @@ void Checker::load_import(Module& module, const ast::Import& import) {
       parse(sources_, sources_.add(found->first, std::move(found->second)), diagnostics_);
   imported->file = &imported->owned;
   Module* raw = imported.get();
+  record_module(module, import.module, raw->file->id);
   modules_.emplace(name, std::move(imported));
   importing_.push_back(name);
   load_functions(*raw);
@@ -245,7 +248,7 @@ void Checker::check_definition(Module& module, Function& function) {
   parameters(function);
   for (const ast::Stmt& stmt : fn.body) statement(stmt);
   result_of(fn);
-  close_scope();
+  close_scope(cover(fn.name.span, fn.braces ? fn.close : fn.value_span));
   frames_.pop_back();
 
   traces_ = std::move(traces);
@@ -266,6 +269,7 @@ void Checker::parameters(Function& function) {
         if (!frame().sizes.emplace(expr.text, Size::variable(expr.text)).second) return;
         check_reserved({expr.text, expr.span});
         program_.sizes.push_back({expr.text, std::nullopt, expr.span});
+        record_definition(Definition::Kind::size, {expr.text, expr.span}, {Type::scalar()});
       });
     }
     const std::optional<Type> type = type_of(param.type, TypeUse::annotation);

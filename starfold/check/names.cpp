@@ -73,6 +73,7 @@ bool Checker::define(const ast::Name& name, Binding binding) {
     return false;
   }
   binding.span = name.span;
+  record_definition(name, binding);
   scope().names.emplace(name.text, std::move(binding));
   return true;
 }

@@ -177,6 +177,7 @@ void Checker::update(const ast::Update& update) {
     unknown_name(name, update.name.span, "state");
     return;
   }
+  record_use(update.name.span, binding->span);
   if (binding->kind == Binding::Kind::broken) return;
   if (binding->kind != Binding::Kind::state) {
     report({Code::UpdateOfNonState,
@@ -278,7 +279,7 @@ void Checker::repeat(const ast::Repeat& repeat, Span span) {
   const std::vector<std::string> carried_names = open_loop(repeat, id, std::move(loop));
   for (const ast::Stmt& stmt : repeat.body) statement(stmt);
   if (repeat.until) until(repeat, id);
-  close_scope();
+  close_scope(span);
 
   for (std::uint32_t slot = 0; slot < carried_names.size(); ++slot) {
     Binding* binding = find(carried_names[slot]);
@@ -322,6 +323,7 @@ void Checker::trace(const ast::Trace& trace) {
     return;
   }
   const std::optional<ir::NodeId> value = shared_scalar(*trace.value, "a trace");
+  record_definition(Definition::Kind::trace, trace.name, {Type::scalar()});
   std::string name = trace.name.text;
   const auto [taken, fresh] = traces_.emplace(name, 1);
   if (!fresh && !frame().function) {
@@ -409,12 +411,14 @@ void Checker::output(const ast::Output& output) {
   if (options_.base) check_base_value(*value, span);
   program_.outputs.push_back({output.name.text, *value, output.name.span});
   if (output.value) {
+    record_definition(Definition::Kind::output, output.name, {type(*value)});
     program_.names.emplace(*value, output.name.text);
     name_type(output.name, type(*value));
   }
 }
 
-void Checker::close_scope() {
+void Checker::close_scope(Span whole) {
+  end_visible(scope(), whole);
   // Where text could not be read, uses may have been lost with it.
   const bool warn = says_warnings() && !frame().module->file->damaged;
   for (const auto& [name, binding] : scope().names) {

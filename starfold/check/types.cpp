@@ -77,6 +77,7 @@ std::optional<Size> Checker::size_of_name(const ast::Expr& expr, bool report_it,
   if (Binding* binding = find(expr.text)) {
     if (binding->kind == Binding::Kind::size) {
       binding->used = true;
+      record_use(expr.span, binding->span);
       return binding->size;
     }
     if (report_it) binding->used = true;
@@ -91,13 +92,21 @@ std::optional<Size> Checker::size_of_name(const ast::Expr& expr, bool report_it,
     return std::nullopt;
   }
   const auto own = frame().sizes.find(expr.text);
-  if (own != frame().sizes.end()) return own->second;
+  if (own != frame().sizes.end()) {
+    for (const ir::SizeVariable& size :
+         (blocks_.empty() ? program_ : blocks_.front().outer).sizes) {
+      if (size.name == expr.text) record_use(expr.span, size.span);
+    }
+    return own->second;
+  }
   // Sizes declared by the program itself are visible in its functions too.
   if (frame().function && frame().module->name.empty()) {
     const auto& outermost = frames_.front().scopes.front().names;
     const auto found = outermost.find(expr.text);
-    if (found != outermost.end() && found->second.kind == Binding::Kind::size)
+    if (found != outermost.end() && found->second.kind == Binding::Kind::size) {
+      record_use(expr.span, found->second.span);
       return found->second.size;
+    }
   }
   if (use == TypeUse::input) {
     Binding binding;

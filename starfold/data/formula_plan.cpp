@@ -24,11 +24,9 @@ using formula::Variable;
 constexpr std::string_view site_name = "site";
 
 // Which input a column goes to.
-constexpr std::pair<Role, std::string_view> inputs_of_roles[] = {{Role::response, "y"},
-                                                                 {Role::predictor, "x"},
-                                                                 {Role::offset, "offset"},
-                                                                 {Role::time, "time"},
-                                                                 {Role::event, "status"}};
+constexpr std::pair<Role, std::string_view> inputs_of_roles[] = {
+    {Role::response, "y"}, {Role::predictor, "x"},  {Role::offset, "offset"},
+    {Role::time, "time"},  {Role::event, "status"}, {Role::group, "group"}};
 
 std::string input_of(Role role) {
   const auto* found = std::find_if(std::begin(inputs_of_roles), std::end(inputs_of_roles),
@@ -75,6 +73,9 @@ class FormulaPlanner {
       std::set<std::string> known = others_.columns;
       if (formula.response) {
         for (const std::string& name : names_in(*formula.response)) known.insert(name);
+      }
+      if (formula.group) {
+        for (const std::string& name : names_in(*formula.group)) known.insert(name);
       }
       check_same_columns(sources_, known);
       for (const std::string& name : sources_.front().order) {
@@ -144,12 +145,16 @@ class FormulaPlanner {
     return found == program_.inputs.end() ? nullptr : &*found;
   }
 
-  // What survival programs call an event differs.
+  // What programs call an event and a group differs.
   std::string input_for(Role role) const {
+    static constexpr std::pair<Role, const char*> others[] = {
+        {Role::event, "event"}, {Role::group, "cluster"}, {Role::group, "stratum"}};
     const std::string name = input_of(role);
-    return role == Role::event && find_input(name) == nullptr && find_input("event") != nullptr
-               ? "event"
-               : name;
+    if (find_input(name) != nullptr) return name;
+    for (const auto& [same, other] : others) {
+      if (same == role && find_input(other) != nullptr) return other;
+    }
+    return name;
   }
 
   void give_columns(const Formula& formula, FormulaPlan& plan) const {
@@ -181,6 +186,9 @@ class FormulaPlanner {
         return fmt::format("the right side of a formula is for input x, but {}", has);
       case Role::offset:
         return fmt::format("offset({}) is for an input offset, but {}", column.name, has);
+      case Role::group:
+        return fmt::format("| {} is for an input group, cluster or stratum, but {}", column.name,
+                           has);
       case Role::response:
         return fmt::format(
             "the left side of a formula is for input y, but {}; a formula without a left side is "

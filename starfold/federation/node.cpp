@@ -282,6 +282,11 @@ const privacy::PrivatePlan* Node::private_plan() {
   return private_.get();
 }
 
+void Node::restore_private(ByteReader& saved) {
+  private_plan();  // the rounds of a private run have an engine of their own
+  (private_engine_ ? *private_engine_ : *engine_).restore_private(saved);
+}
+
 // Not when the program is started: what cannot be private is for the server to say, who knows the place.
 void Node::prepare_private() {
   const ProgramCache::Private made = cache_.make_private(program_, sizes_, terms_);

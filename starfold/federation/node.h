@@ -82,10 +82,10 @@ class Node {
   // What was started; null before.
   const CompiledProgram* program() const { return program_.get(); }
   const SizeValues& sizes() const { return sizes_; }
-  // What encodes its records; of a program that was started.
-  const Engine& engine() const { return *engine_; }
+  // What encodes its records and has what stays here: private states, kept results. Of a program that was started.
+  const Engine& engine() const { return private_engine_ ? *private_engine_ : *engine_; }
   // The private states that a node with the same records has written.
-  void restore_private(ByteReader& saved) { engine_->restore_private(saved); }
+  void restore_private(ByteReader& saved);
   // A round of the program by its number, and the values it received by node.
   const Round& round(std::uint32_t number) const { return *rounds_.at(number); }
 

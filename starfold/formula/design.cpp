@@ -22,6 +22,7 @@ class DesignBuilder {
     design_.intercept_ = terms_.intercept;
     for (const Expr& variable : terms_.variables) add_variable(variable);
     if (formula_.response) add_response(*formula_.response);
+    if (formula_.group) add_group(*formula_.group);
     for (const Expr& offset : terms_.offsets) add_offset(offset);
     if (wants_offset || !terms_.offsets.empty())
       add_column(
@@ -76,6 +77,13 @@ class DesignBuilder {
     if (type.kind == Variable::Kind::factor && type.levels.size() == 2)
       piece = {variable, 0, true, type.reference == 0 ? 2.0 : 1.0};
     add_column({to_text(expr), role, {piece}});
+  }
+
+  // The number of the level, or of the group where it is a number already.
+  void add_group(const Expr& expr) {
+    const std::size_t variable = add_variable(expr);
+    if (design_.computations_[variable].width > 1) fail(expr, "a group has one column");
+    add_column({to_text(expr), Role::group, {{variable, 0, false, 0}}});
   }
 
   void add_offset(const Expr& expr) {

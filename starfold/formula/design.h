@@ -28,7 +28,7 @@ struct Variable {
 using FindVariable = std::function<Variable(const std::string& name, const Expr& at)>;
 
 // Which input a column is for.
-enum class Role { response, predictor, offset, time, event };
+enum class Role { response, predictor, offset, time, event, group };
 
 // A column of the design: a product of columns of variables.
 struct DesignColumn {

@@ -27,6 +27,7 @@ struct Formula {
   std::string text;              // as it was written, for messages
   std::optional<Expr> response;  // none: `~ age + sex`
   Expr right;
+  std::optional<Expr> group = {};  // behind a `|`: `~ age + bmi | ward`
 };
 
 // A mistake in a formula: the sentence, then the formula with the place marked.

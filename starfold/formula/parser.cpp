@@ -36,10 +36,21 @@ class Parser {
     result.right = expression();
     if (is("~")) fail("a formula has one `~`");
     if (!is_end()) fail("this does not belong here");
+    split_group(result);
     return result;
   }
 
  private:
+  // `| ward` at the end says which group a record belongs to. Inside I() it is the sign for or.
+  static void split_group(Formula& formula) {
+    if (!formula.right.is_call("|")) return;
+    Expr both = std::move(formula.right);
+    formula.right = std::move(both.args[0]);
+    formula.group = std::move(both.args[1]);
+    if (formula.right.is_call("|"))
+      throw FormulaError(formula, formula.right, "a formula has one `|` with a group behind it");
+  }
+
   const Token& peek() const { return tokens_[at_]; }
   Token take() { return tokens_[at_++]; }
   bool is(std::string_view sign) const {

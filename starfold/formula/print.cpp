@@ -91,7 +91,8 @@ std::string to_text(const Expr& expr) {
 }
 
 std::string to_text(const Formula& formula) {
-  return (formula.response ? to_text(*formula.response) + " ~ " : "~") + to_text(formula.right);
+  return (formula.response ? to_text(*formula.response) + " ~ " : "~") + to_text(formula.right) +
+         (formula.group ? " | " + to_text(*formula.group) : "");
 }
 
 }  // namespace starfold::formula

@@ -279,6 +279,8 @@ bool has_dot(const Formula& formula) { return any_dot(formula.right); }
 Formula without_dot(const Formula& formula, const std::vector<std::string>& rest) {
   if (formula.response && any_dot(*formula.response))
     throw FormulaError(formula, *formula.response, "`.` cannot stand on the left side");
+  if (formula.group && any_dot(*formula.group))
+    throw FormulaError(formula, *formula.group, "`.` is no group");
   if (!has_dot(formula)) return formula;
   Formula result = formula;
   // Where `.` cannot stand is wrong whatever it stands for.
@@ -303,6 +305,7 @@ std::vector<std::string> names_in(const Formula& formula) {
   std::vector<std::string> names;
   if (formula.response) collect(*formula.response, names);
   collect(formula.right, names);
+  if (formula.group) collect(*formula.group, names);
   return names;
 }
 

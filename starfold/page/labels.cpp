@@ -223,8 +223,13 @@ class Names {
           continue;
         }
         const ir::Node& part = program_.graph[arg];
-        const bool ones = part.type().dims[k - 1].is_one() && is_ones(part);
+        const bool single = part.type().dims[k - 1].is_one() && axis.labels.empty();
+        const bool ones = single && is_ones(part);
         if (ones) axes[at].labels.emplace_back(intercept);
+        if (const std::optional<std::string> column = single ? column_itself(part) : std::nullopt) {
+          axes[at].labels.push_back(*column);
+          continue;
+        }
         axes[at].labels.insert(axes[at].labels.end(), axis.labels.begin(), axis.labels.end());
         axes[at].numbered = axes[at].numbered || axis.numbered;
         complete = complete && (ones || !axis.labels.empty());
@@ -233,6 +238,18 @@ class Names {
     if (axes[at].numbered) axes[at] = Axis::in_own_order();
     if (!complete) axes[at] = {axes[at].numbered, {}, !axes[at].labels.empty()};
     return axes;
+  }
+
+  // The name of the column that a node is, as it stands in `concat[2](x, y[:, new])`.
+  std::optional<std::string> column_itself(const ir::Node& node) const {
+    const bool same = node.kind == Kind::variable ||
+                      (node.kind == Kind::apply && node.op->naming == Naming::slices);
+    if (same) return column_itself(program_.graph[node.args[0]]);
+    if (node.kind != Kind::input) return std::nullopt;
+    const ir::Input& input = program_.inputs[node.index];
+    if (!input.type.federated() || input.type.rank() != 1) return std::nullopt;
+    const auto own = columns_.find(input.name);
+    return own != columns_.end() && own->second.size() == 1 ? own->second.front() : input.name;
   }
 
   static Axes without(const Axes& axes, const std::vector<std::int64_t>& folded) {

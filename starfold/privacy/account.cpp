@@ -26,6 +26,7 @@ Report report_of(const PrivatePlan& plan, const std::vector<std::uint32_t>& ran)
     double grid = 0;
     for (const PrivateMerge& merge : round.merges) grid = std::max(grid, merge.noise_grid());
     before = std::max(before, plan.spent(runs));
+    if (round.merges.empty()) continue;  // nothing left a client: it kept something
     report.releases.push_back({number, round.sensitivity, round.scale, grid, before});
   }
   report.epsilon = before;

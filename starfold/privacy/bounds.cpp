@@ -78,17 +78,59 @@ Known with_defaults(const ir::Program& program, Known given) {
 
 Bounds::Bounds(const ir::Program& program, Known known)
     : program_(program), known_(std::move(known)) {
+  settle();
+  for (NodeId id = 0; id < program_.graph.size(); ++id) origins_.push_back(origins_of(id));
+}
+
+Bounds::Bounds(const ir::Program& body, const SizeValues& sizes, std::vector<CellBound> inputs)
+    : program_(body), known_{sizes, {}}, inputs_(std::move(inputs)) {
+  settle();
+}
+
+void Bounds::settle() {
   int passes = 0;
   do {
     pass();
   } while (++passes < most_passes && learn_states());
-  for (NodeId id = 0; id < program_.graph.size(); ++id) origins_.push_back(origins_of(id));
 }
 
 void Bounds::pass() {
   bounds_.clear();
   bounds_.reserve(program_.graph.size());
-  for (NodeId id = 0; id < program_.graph.size(); ++id) bounds_.push_back(compute(id));
+  for (NodeId id = 0; id < program_.graph.size(); ++id) {
+    const ir::Node& node = program_.graph[id];
+    if (node.kind == Kind::local) locals_[id] = results_of(node);
+    bounds_.push_back(compute(id));
+  }
+}
+
+// What a client computes on its own is bounded as its text says: nobody has added noise in there. Of loops over batches
+// nothing is known.
+std::vector<CellBound> Bounds::results_of(const ir::Node& local) const {
+  std::vector<CellBound> results;
+  if (local.block->batches) {
+    for (const Type& type : local.types) results.push_back(unknown(type));
+    return results;
+  }
+  std::vector<CellBound> inputs;
+  for (const NodeId arg : local.args) {
+    const Type& type = program_.graph[arg].type();
+    inputs.push_back(bounds_[arg]);
+    if (!type.federated() || type.record_set() != ir::client_set) continue;
+    const auto star =
+        static_cast<std::ptrdiff_t>(*type.record_axis());  // inside there is one client
+    for (Tensor* side : {&inputs.back().box.lo, &inputs.back().box.hi})
+      side->shape.erase(side->shape.begin() + star);
+  }
+  const ir::Program& body = local.block->body;
+  const Bounds inside(body, known_.sizes, std::move(inputs));
+  for (const ir::Output& output : body.outputs) {
+    results.push_back(inside[output.node]);
+    if (body.graph[output.node].federated()) continue;
+    for (Tensor* side : {&results.back().box.lo, &results.back().box.hi})
+      side->shape.insert(side->shape.begin(), 1);
+  }
+  return results;
 }
 
 // A state is what it was at the start, or what an iteration made of one: where that is bounded whatever the states are, or
@@ -121,7 +163,14 @@ CellBound Bounds::compute(NodeId id) const {
       const Bound size = Bound::of(node.size);
       return {Box::all({1, std::numeric_limits<double>::infinity()}, 0), {size, size, size}};
     }
+    case Kind::local:
+      return locals_.at(id).front();
+    case Kind::project: {
+      const auto block = locals_.find(node.args[0]);
+      return block == locals_.end() ? unknown(node.type()) : block->second.at(node.index);
+    }
     case Kind::input: {
+      if (inputs_) return inputs_->at(node.index);
       const auto found = known_.inputs.find(program_.inputs[node.index].name);
       const bool is_known = found != known_.inputs.end() && !node.federated() &&
                             found->second.rank() == node.type().rank();

@@ -38,18 +38,25 @@ class Bounds {
   ir::NodeId culprit(ir::NodeId unbounded) const;
 
  private:
+  // Of what a client computes on its own, from what is known of what it starts from.
+  Bounds(const ir::Program& body, const SizeValues& sizes, std::vector<CellBound> inputs);
+  void settle();
+
   CellBound compute(ir::NodeId id) const;
   CellBound apply(const ir::Node& node, const std::vector<CellBound>& operands) const;
   std::vector<CellBound> operands_of(const ir::Node& node) const;
   std::vector<ir::NodeId> origins_of(ir::NodeId id) const;
+  std::vector<CellBound> results_of(const ir::Node& local) const;
   void pass();
   bool learn_states();
 
   const ir::Program& program_;
   Known known_;
+  std::optional<std::vector<CellBound>> inputs_;  // of a block's body
   std::vector<CellBound> bounds_;
   std::vector<std::vector<ir::NodeId>> origins_;
   std::map<std::pair<ir::LoopId, std::uint32_t>, CellBound> states_;  // by loop and slot
+  std::map<ir::NodeId, std::vector<CellBound>> locals_;               // by block: its results
 };
 
 }  // namespace starfold::privacy

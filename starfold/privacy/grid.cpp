@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "starfold/ir/builder.h"
 #include "starfold/ops/quantize.h"
@@ -231,16 +232,61 @@ NodeId gridded(ir::Program& to, ir::Node node, const GriddedFold& on) {
   return to.graph.add(std::move(node));
 }
 
+// Products with shared values of what is summed in whole units and used for nothing else, as x @ b beside x' @ r: they take the
+// same units, so that a client reads them once. By product, how its first operand is put on its grid.
+std::map<NodeId, const Gridded*> products_in_units(const ir::Program& program,
+                                                   const std::vector<GriddedFold>& folds) {
+  std::map<NodeId, std::set<NodeId>> users;
+  for (NodeId id = 0; id < program.graph.size(); ++id) {
+    for (const NodeId arg : program.graph[id].args) users[arg].insert(id);
+  }
+  std::set<NodeId> sums;
+  for (const GriddedFold& fold : folds) sums.insert(fold.fold);
+  const auto only_summed = [&](const std::set<NodeId>& by) {
+    return std::includes(sums.begin(), sums.end(), by.begin(), by.end());
+  };
+  std::map<NodeId, const Gridded*> products;
+  for (const GriddedFold& fold : folds) {
+    if (folds_more(program.graph[fold.fold])) continue;
+    for (const Gridded& on : fold.operands) {
+      const NodeId operand = unpermuted(program, program.graph[fold.fold].args[on.operand]);
+      std::map<NodeId, const Gridded*> own;
+      bool only = true;
+      for (const NodeId user : users[operand]) {
+        const ir::Node& node = program.graph[user];
+        const bool product = ir::is_op(node, "@", 2) && node.federated() &&
+                             node.args[0] == operand && !program.graph[node.args[1]].federated();
+        const bool moved = ir::is_op(node, "permute", 1) && only_summed(users[user]);
+        if (product) own.emplace(user, &on);
+        only = only && (product || moved || sums.count(user) != 0);
+      }
+      if (only) products.merge(own);
+    }
+  }
+  return products;
+}
+
+NodeId product_in_units(ir::Program& to, ir::Node node, const Gridded& on) {
+  ir::Builder build(to, node.span);
+  node.args[0] = quantized(build, node.args[0], on);
+  const NodeId product = to.graph.add(std::move(node));
+  return build.call("*", {product, build.number(on.grid)});
+}
+
 }  // namespace
 
 std::shared_ptr<const Plan> on_grids(const Plan& plan, const std::vector<GriddedFold>& folds) {
   std::map<NodeId, const GriddedFold*> by_fold;
   for (const GriddedFold& fold : folds) by_fold[fold.fold] = &fold;
+  const std::map<NodeId, const Gridded*> products = products_in_units(plan.program, folds);
   NodeId next = 0;
   ir::Program program = ir::rebuild(plan.program, [&](ir::Program& to, ir::Node node) {
-    const auto found = by_fold.find(next++);
-    return found == by_fold.end() ? to.graph.add(std::move(node))
-                                  : gridded(to, std::move(node), *found->second);
+    const NodeId old = next++;
+    if (const auto found = by_fold.find(old); found != by_fold.end())
+      return gridded(to, std::move(node), *found->second);
+    if (const auto found = products.find(old); found != products.end())
+      return product_in_units(to, std::move(node), *found->second);
+    return to.graph.add(std::move(node));
   });
   ir::verify(program, "on_grids");
   auto result = std::make_shared<Plan>(plan_lowered(std::move(program)));

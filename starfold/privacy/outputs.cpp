@@ -60,9 +60,12 @@ void require_one_release(const Plan& plan, const Dependence& dependence) {
   if (!program.loops.empty())
     refuse("it has a loop, which uses values before noise is added", program.loops.front().span);
   if (plan.rounds > 1) {
-    const Round& second = *rounds_of(plan)[1];
+    const Round& second =
+        *rounds_of(plan)[1];  // it folds something, or is there for what clients keep
+    const NodeId first =
+        second.merges.empty() ? second.stores.front().node : second.merges.front().fold;
     refuse("it has more than one round, and a later one uses values before noise is added",
-           program.graph[second.merges.front().fold].span);
+           program.graph[first].span);
   }
   for (const ir::Trace& trace : program.traces) {
     if (dependence.varies(trace.node))

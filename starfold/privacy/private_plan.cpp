@@ -84,11 +84,6 @@ PrivatePlan::PrivatePlan(std::shared_ptr<const Plan> plan, const SizeValues& siz
   require_bounds(*plan_, terms_.promise, known);
   const Bounds bounds(plan_->program, known);
   for (const Round* round : rounds_of(*plan_)) {
-    if (!round->stores.empty())
-      throw NotPrivate(
-          "the run cannot be private: what stays at a client between rounds is not accounted for",
-          plan_->program.graph[round->stores.front().node].span,
-          "leave out `keep` and `private state`");
     rounds_.emplace_back();
     for (const Merge& merge : round->merges) {
       rounds_.back().merges.emplace_back();

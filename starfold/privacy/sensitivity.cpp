@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "starfold/privacy/box.h"
 
@@ -24,7 +25,9 @@ Norms difference(const CellBound& cell, const Type& type, const SizeValues& size
   Norms change{size.l1 * 2, size.l2 * (acute ? std::sqrt(2.0) : 2.0), size.linf * 2};
   const Interval all = cell.box.hull();
   if (all.lo >= 0 || all.hi <= 0) change.linf = size.linf;
-  return tighter(change, norms_of(widths(cell.box), type, sizes));
+  change = tighter(change, norms_of(widths(cell.box), type, sizes));
+  if (at_most(change.l2, change.linf)) change.linf = change.l2;
+  return change;
 }
 
 class Analysis {
@@ -51,16 +54,34 @@ class Analysis {
  private:
   const ir::Node& node(NodeId id) const { return plan_.program.graph[id]; }
 
-  // Whether a record's value may depend on other records: it is not made of inputs by operations alone.
+  // Whether a record's value may depend on other records: it is not made of inputs by operations alone, or of private states that
+  // are. A state is taken for such until an update shows that it is not.
   void find_mixed() {
-    for (NodeId id = 0; id < plan_.program.graph.size(); ++id) {
-      const ir::Node& value = node(id);
-      const bool own = value.kind == ir::Kind::input || value.kind == ir::Kind::apply ||
-                       value.kind == ir::Kind::variable;
-      bool mixed = value.federated() && !own;
-      for (const NodeId arg : value.args) mixed = mixed || (node(arg).federated() && mixed_[arg]);
-      mixed_.push_back(mixed);
-    }
+    std::set<std::pair<std::uint32_t, std::uint32_t>> states;  // that are mixed: loop, slot
+    std::size_t known = 0;
+    do {
+      known = states.size();
+      mixed_.clear();
+      for (NodeId id = 0; id < plan_.program.graph.size(); ++id)
+        mixed_.push_back(mixes(id, states));
+      for (std::uint32_t loop = 0; loop < plan_.program.loops.size(); ++loop) {
+        const auto& carried = plan_.program.loops[loop].carried;
+        for (std::uint32_t slot = 0; slot < carried.size(); ++slot) {
+          if (mixed_[carried[slot].init] || mixed_[carried[slot].next]) states.insert({loop, slot});
+        }
+      }
+    } while (states.size() > known);
+  }
+
+  bool mixes(NodeId id, const std::set<std::pair<std::uint32_t, std::uint32_t>>& states) const {
+    const ir::Node& value = node(id);
+    bool own = value.kind == ir::Kind::input || value.kind == ir::Kind::apply ||
+               value.kind == ir::Kind::variable;
+    if (value.kind == ir::Kind::loop_param || value.kind == ir::Kind::loop_result)
+      own = states.count({value.index, value.slot}) == 0;
+    if (value.federated() && !own) return true;
+    return std::any_of(value.args.begin(), value.args.end(),
+                       [&](NodeId arg) { return node(arg).federated() && mixed_[arg]; });
   }
 
   MergeSensitivity of(const Merge& merge) const {
@@ -148,9 +169,10 @@ class Analysis {
     Unbounded result;
     result.expr = describe(plan_, id);
     result.where = value.kind == ir::Kind::apply ? value.span : node(fold).span;
-    result.reason =
-        "noise must hide what any one record adds, so that must have a bound which does not depend "
-        "on the data";
+    result.reason = fmt::format(
+        "noise must hide what any one {} adds, so that must have a bound which does not depend "
+        "on the data",
+        to_string(unit_));
     if (const NodeId at = unknown_bound(value); at != ir::no_node) {
       const std::string bound = describe(plan_, at);
       result.code = Code::UnknownClip;
@@ -162,7 +184,7 @@ class Analysis {
               : "write a number, or a shared input that is set before the run";
       return result;
     }
-    result.message = fmt::format("one record may change `{}` by any amount",
+    result.message = fmt::format("one {} may change `{}` by any amount", to_string(unit_),
                                  shortened(describe_fold(plan_, fold)));
     const bool long_one = result.expr.size() > long_text;
     const char* clip = value.type().rank() <= 1 ? "clip({}, lo, hi)" : "clip_norm({}, c)";

@@ -8,6 +8,7 @@
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/quantize.h"
 #include "starfold/runtime/apply.h"
+#include "starfold/runtime/kernels/quantize.h"
 #include "starfold/tensor/axis_view.h"
 #include "starfold/tensor/portable.h"
 
@@ -286,13 +287,6 @@ void run_clip_norm(const Step& step, Frame& frame) {
   }
 }
 
-// A column in whole units.
-void quantize_column(const double* x, double per_unit, double lo, double hi, double* out,
-                     std::size_t records) {
-  for (std::size_t i = 0; i < records; ++i)
-    out[i] = meaning::quantize_entry(x[i], per_unit, lo, hi);
-}
-
 void run_quantize(const Step& step, Frame& frame) {
   const auto shared = [&](std::size_t arg) { return frame.shared[step.args[arg].shared]; };
   const auto entry = [&](std::size_t arg, std::size_t cell) {
@@ -306,26 +300,18 @@ void run_quantize(const Step& step, Frame& frame) {
   double most = 0;
   double most_squares = 0;
   for (std::size_t cell = 0; cell < cells; ++cell) {
-    const double lo = entry(2, cell);
-    const double hi = entry(3, cell);
-    quantize_column(frame.column(step.args[0].columns[cell]), per_unit, lo, hi,
-                    frame.column(step.out[cell]), records);
-    const double largest = std::max(std::abs(lo), std::abs(hi)) + 0.5;
+    const double largest = std::max(std::abs(entry(2, cell)), std::abs(entry(3, cell))) + 0.5;
     most += largest;
     most_squares += largest * largest;
   }
+  const kernels::Quantize& quantize = kernels::quantize();
+  for (std::size_t cell = 0; cell < cells; ++cell)
+    quantize.column(frame.column(step.args[0].columns[cell]), per_unit, entry(2, cell),
+                    entry(3, cell), frame.column(step.out[cell]), records);
   if (most <= l1 && most_squares <= l2 * l2) return;  // no record can exceed the norms
   double* sum = frame.column(step.work[0]);
   double* squares = frame.column(step.work[1]);
-  std::fill_n(sum, records, 0.0);
-  std::fill_n(squares, records, 0.0);
-  for (const Column& column : step.out) {
-    const double* q = frame.column(column);
-    for (std::size_t i = 0; i < records; ++i) {
-      sum[i] += std::abs(q[i]);
-      squares[i] += q[i] * q[i];
-    }
-  }
+  quantize.norms(columns_of(step.out, 0, cells, frame), cells, sum, squares, records);
   for (std::size_t i = 0; i < records; ++i) {
     const double factor = meaning::quantize_factor(sum[i], squares[i], l1, l2);
     if (factor == 1) continue;

@@ -190,10 +190,12 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
                                  run.study.clients.size()));
   if (sample > 0 && run.study.secure)
     throw StudyError("masks are agreed among all clients: they cannot go with --sample");
-  if (sample > 0 && run.study.privacy)
+  // Who is drawn does not depend on records, but on how many clients there are.
+  if (sample > 0 && run.study.privacy && run.study.privacy->unit == privacy::Unit::client &&
+      run.study.privacy->neighbours == privacy::Neighbours::add_remove)
     throw StudyError(
-        "rounds that are asked of some clients only are not accounted for: --sample cannot go with "
-        "[privacy]");
+        "with one client more or less, --sample would draw others: what protects clients under "
+        "--sample needs neighbours = \"replace\"");
   if (over_nodes && control.reference)
     throw StudyError("the records of nodes are not here: --reference needs them in one place");
   if (over_nodes) {

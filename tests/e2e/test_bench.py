@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("STARFOLD", ROOT / "build" / "starfold")).resolve().parent
-ROWS = ("logistic_gradient newton_step node_support node_support_newton exact_sums exact_gradient exact_newton " 
+ROWS = ("logistic_gradient newton_step node_support node_support_newton private_logistic private_noise masked_round exact_sums exact_gradient exact_newton " 
         "logistic_fit covariance elementwise mlp_gradient "
         "kmeans_step many_clients flower_rounds parquet_stream startup").split()
 

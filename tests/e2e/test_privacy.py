@@ -1,12 +1,17 @@
 """Private runs from outside: studies with [privacy], what results say of them, what is refused, and owners' budgets."""
 import json
 import math
+import os
+import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from conftest import array
+from conftest import COMMAND, array
 from node_federation import hospital
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUM = "input y : [*]\noutput s = sum[*](clip(y, 0, 10))\n"
 MEAN = "input y : [*]\nlet a = clip(y, 0, 100)\noutput m = mean[*](a)\n"
 SIGMA = {(1, 1e-6): 4.224678889, (1, 1e-5): 3.730631635, (0.1, 1e-6): 36.30469043}
@@ -140,6 +145,34 @@ def test_explain_says_what_is_guaranteed(private, starfold, tmp_path):
     assert page.code == 0 and "What would be guaranteed" in (tmp_path / "e.html").read_text()
 
 
+def test_what_stays_at_the_clients(private, tmp_path):
+    """Results that clients keep, and states of their own, leave nothing that would need noise."""
+    program = "input y : [*]\nlet a = clip(y, 0, 10)\nlet m = mean[*](a)\nkeep left = a - m\noutput m\n"
+    answer = private(program, "epsilon = 5\ndelta = 1e-6\n", "--out", tmp_path / "out")
+    assert [release["round"] for release in answer["privacy"]["rounds"]] == [1]  # the second releases nothing
+    for name, data in private.data.items():
+        kept = np.load(tmp_path / f"out/clients/{name}/left.npy")
+        np.testing.assert_allclose(kept, data[:, 0] - float(array(answer["outputs"]["m"])), atol=1e-12)
+    assert private(program, 'epsilon = 5\nat = "output"\n', code=1)["line"] == 4  # a second round, with values before noise
+
+    states = "input y : [*]\nprivate state own : [*client] = 0\nstate t : [] = 0\nrepeat 4 {\n" \
+             "  own <- own + 1\n  t <- t + sum[*](clip(own, 0, 3))\n}\noutput t\n"
+    answer = private(states, "epsilon = 2000\ndelta = 1e-6\n")  # 2 x (1 + 2 + 3 + 3)
+    assert abs(float(array(answer["outputs"]["t"])) - 18) < 2 and len(answer["privacy"]["rounds"]) == 4
+
+
+def test_sampled_rounds_cost_as_much_as_all(private):
+    """Nobody keeps secret who was drawn, so nothing is claimed for it."""
+    every = private(SUM, "epsilon = 1\ndelta = 1e-6\n")["privacy"]
+    drawn = private(SUM, "epsilon = 1\ndelta = 1e-6\n", "--sample", "1")
+    assert drawn["privacy"]["rounds"] == every["rounds"]
+    own = "input y : [*]\nlet c = each client { clip(mean[*](y), 0, 10) }\noutput s = sum[*](c)\n"
+    client = 'unit = "client"\nepsilon = 1\n'
+    refused = private(own, client, "--sample", "1", code=2, as_json=False)
+    assert "replace" in refused.err
+    assert private(own, client + 'neighbours = "replace"\n', "--sample", "1")["privacy"]["unit"] == "client"
+
+
 # --- nodes ------------------------------------------------------------------------------------------
 
 NODE_SUM = "input x : [*]\noutput s = sum[*](clip(x, 0, 100))\noutput n = records(x)\n"
@@ -160,6 +193,58 @@ def test_over_nodes(three, at):
     for node in three.nodes:
         line = node.lines()[-1]
         assert line["decision"] == "sent" and line["epsilon"] == pytest.approx(20) and line["delta"] == 1e-6
+
+
+def test_shares_of_noise_over_nodes(three):
+    """Every node adds its share under masks. Any two have what was promised, so three have half as much again."""
+    extra = '[privacy]\nepsilon = 20\ndelta = 1e-6\nat = "distributed"\n'
+    code, answer, err = three.run(three.study(NODE_SUM, X, extra=extra))
+    assert code != 0 and "secure_aggregation" in err + json.dumps(answer)
+    masked = three.study(NODE_SUM, X, extra=extra + "[secure_aggregation]\nthreshold = 2\n", keys=True)
+    plain = float(array(three.run(three.local(NODE_SUM, X))[1]["outputs"]["s"]))
+    errors = []
+    for _ in range(12):
+        code, answer, err = three.run(masked)
+        assert code == 0, err
+        [release] = answer["privacy"]["rounds"]
+        value = float(array(answer["outputs"]["s"]))
+        [summed] = [merge for merge in release["merges"] if merge["sensitivity"] > 50]  # of s, not of n
+        assert value / summed["grid"] == round(value / summed["grid"])
+        errors.append(value - plain)
+    assert answer["privacy"]["at"] == "distributed" and answer["privacy"]["epsilon"] == 20
+    # 12 squares of deviations, between the quantiles at one in a million of what all three shares add up to.
+    assert 0.6 < sum(e * e for e in errors) / (1.5 * summed["scale"]**2) < 55
+    for node in three.nodes:
+        line = [line for line in node.lines() if line.get("kind") == "encode"][-1]
+        assert line["masked"] == "3 clients, threshold 2" and line["epsilon"] == pytest.approx(20) and "words" in line["shapes"]
+
+
+def test_real_data_over_nodes_that_require_both():
+    """The example of the docs: a mean, a histogram and a logistic regression of digits, with shares of noise under masks."""
+    script = ROOT / "examples/private/nodes.py"
+    done = subprocess.run([sys.executable, script, "5"], capture_output=True, text=True, timeout=300, env={**os.environ, "STARFOLD": COMMAND})
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert abs(said["mean"]["private"] - said["mean"]["plain"]) < 0.1
+    assert max(abs(np.subtract(said["histogram"]["private"], said["histogram"]["plain"]))) < 25
+    assert said["accuracy"] > 0.95 and said["masked"] and said["charged_at_north"] == pytest.approx(15, rel=1e-3)
+
+
+@pytest.mark.parametrize("masks", ["", "[secure_aggregation]\nthreshold = 2\n"])
+@pytest.mark.parametrize("privacy", ["", "[privacy]\nepsilon = 500\ndelta = 1e-6\n", '[privacy]\nepsilon = 500\ndelta = 1e-6\nat = "client"\n'])
+def test_what_stays_at_nodes(nodes, privacy, masks):
+    """States and results of a client's own under masks and noise."""
+    for i, name in enumerate(("a", "b", "c")):
+        nodes.add(name, hospital(i), policy="local_blocks = true\nmin_support = 1\n")
+    program = "input x : [*]\nprivate state own : [*client] = 0\nstate t : [] = 0\nrepeat 4 {\n" \
+              "  own <- own + 1\n  t <- t + sum[*](clip(own, 0, 3))\n}\noutput t\nkeep left = x - t\n"
+    code, answer, err = nodes.run(nodes.study(program, X, extra=privacy + masks, keys=bool(masks)))
+    assert code == 0, err
+    t = float(array(answer["outputs"]["t"]))
+    assert t == 27 if not privacy else abs(t - 27) < 5
+    for i, node in enumerate(nodes.nodes):
+        [left] = (node.folder / "private/kept").rglob("left.npy")
+        np.testing.assert_allclose(np.load(left), hospital(i)["age"] - t, atol=1e-9)
 
 
 def test_an_owner_requires_privacy(nodes, starfold):

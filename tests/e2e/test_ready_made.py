@@ -194,8 +194,9 @@ def test_exchangeable_correlation(ready):
 
 @pytest.mark.parametrize("tau", [0.25, 0.5, 0.9])
 def test_quantile_regression(ready, tau):
-    out, _ = check(ready, f"quantile_regression_{tau}", "quantile_regression", "mtcars", ["x=wt,hp,qsec", "y=mpg"], {"tau": tau}, 1e-10)
+    out, report = check(ready, f"quantile_regression_{tau}", "quantile_regression", "mtcars", ["x=wt,hp,qsec", "y=mpg"], {"tau": tau}, 1e-10)
     agree(out["beta"], R[f"quantile_regression_{tau}"]["beta"], 1e-13, "the vertex of the linear program")
+    assert any("quantiles cross for some records" in warning for warning in report["warnings"]) == (tau != 0.5)
     check(ready, "quantile_regression_stackloss", "quantile_regression", "stackloss", ["x=air,water,acid", "y=loss"], None, 1e-11)
 
 
@@ -246,6 +247,26 @@ def test_random_slope_by_client(starfold, federation, tmp_path, reml):
     own = np.array([[np.load(tmp_path / "out" / "clients" / f"s{g:02}" / f"own_{name}.npy").item() for name in ("intercept", "slope")] for g in range(1, 19)])
     agree(own[:, 0], expected["group_intercepts"], 1e-5, "intercepts of clients")
     agree(own[:, 1], expected["group_slopes"], 2e-6, "slopes of clients")
+
+
+@pytest.mark.parametrize("program, name, columns, outcome, by", [("linear_by_client", "cars", ["wt", "hp"], "mpg", "cyl"),
+                                                                   ("logistic_by_client", "education", ["spontaneous", "induced"], "case", "education")])
+def test_models_of_each_client(starfold, federation, tmp_path, program, name, columns, outcome, by):
+    """A level is a client. One with a single record and one with none have no model and count nothing; every other keeps its own."""
+    data = {key: np.array(values) for key, values in table(name).items()}
+    parts = {f"c{int(level)}": data[by] == level for level in np.unique(data[by])}
+    parts |= {"single": np.arange(len(data[by])) == 3, "empty": data[by] < 0}
+    clients = federation({key: {"x": np.column_stack([data[c][part] for c in columns]), "y": data[outcome][part]} for key, part in parts.items()})
+    result = starfold("run", program, "--json", "--out", tmp_path / "out", *clients)
+    assert result.code == 0, result.err
+    out = {key: array(value) for key, value in result.json()["outputs"].items()}
+    for key in ("beta", "beta_se", "p_value", "fixed", "fixed_se", "q", "q_p_value", "between"):
+        agree(out[key], R[program][key], 1e-8, key)
+    assert out["clients"] == len(parts) - 2
+    for i in range(len(parts) - 2):
+        for key in ("own_beta", "own_se"):
+            agree(np.load(tmp_path / "out" / "clients" / f"c{i + 1}" / f"{key}.npy").ravel(), R[program][key][i], 1e-8, key)
+    assert np.isnan(np.load(tmp_path / "out" / "clients" / "single" / "own_beta.npy")).all()
 
 
 def test_nonlinear_least_squares(ready, tmp_path):
@@ -342,6 +363,25 @@ def test_table1(ready):
         agree(out["sd_by_group"][:, g], np.nanstd(own, 0, ddof=1), 1e-12, "sd by group")
         agree(out["median_by_group"][:, g], np.nanmedian(own, 0), 1e-12, "median by group")
         agree(out["missing_by_group"][:, g], np.isnan(own).sum(0), 0, "missing by group")
+
+
+def test_table1_by_site(starfold, tmp_path):
+    """All columns, by a factor, by the client: what stands behind `|`."""
+    (tmp_path / "a.csv").write_text("age,sex,bmi\n50,m,20\n60,f,\n55,m,30\n")
+    (tmp_path / "b.csv").write_text("age,sex,bmi\n41,f,22\n66,f,25\n58,m,31\n")
+    clients = ["--client", f"north={tmp_path / 'a.csv'}", "--client", f"south={tmp_path / 'b.csv'}", "--levels", "sex=f,m", "--missing", "nan"]
+    result = starfold("run", "table1", "--json", "--formula", "~ . | site", *clients)
+    assert result.code == 0, result.err
+    out = {name: array(value) for name, value in result.json()["outputs"].items()}
+    agree(out["mean_by_group"], [[55, 55], [2 / 3, 1 / 3], [25, 26]], 1e-14, "means by site")
+    assert out["missing_by_group"].tolist() == [[0, 0], [0, 0], [1, 0]]
+    result = starfold("run", "table1", "--json", "--formula", "~ age + bmi | sex", *clients)
+    agree(array(result.json()["outputs"]["median_by_group"]), [[60, 55], [23.5, 30]], 1e-14, "medians by sex")
+    wrong = starfold("run", "linear", "--formula", "bmi ~ age | sex", *clients)
+    assert wrong.code != 0 and "is for an input group, cluster or stratum" in wrong.err
+    for formula, why in (("~ age | sex | site", "one `|`"), ("~ age | .", "no group"), ("~ age | poly(bmi, 2, raw = TRUE)", "one column")):
+        wrong = starfold("run", "table1", "--formula", formula, *clients)
+        assert wrong.code == 2 and why in wrong.err
 
 
 def test_correlation(ready):

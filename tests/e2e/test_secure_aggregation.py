@@ -1,7 +1,10 @@
 """Secure aggregation over node processes: the plain integer sums, what leaves, what is refused, faults."""
 import json
 import os
+import pathlib
 import random
+import re
+import signal
 import stat
 import struct
 import subprocess
@@ -271,3 +274,45 @@ def test_no_secrets_in_files(three):
         for path in node.folder.rglob("*"):
             if path.is_file() and path.name != "identity":
                 assert secret not in path.read_bytes() and secret.hex() not in path.read_text(errors="replace")
+
+
+def test_no_secrets_in_memory_that_others_read(three):
+    """No core dump, whatever the shell allows, and nobody but the system looks into a node's memory."""
+    import resource
+    assert three.run(secure(three, COUNTS, COUNT_INPUTS))[0] == 0
+    north = three.nodes[0]
+    north.stop()
+    before = set(three.folder.rglob("core*"))
+
+    def allow_dumps():
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+    north.start(cwd=north.folder, preexec_fn=allow_dumps)
+    limits = pathlib.Path(f"/proc/{north.process.pid}/limits").read_text()
+    [core] = [line.split() for line in limits.splitlines() if line.startswith("Max core file size")]
+    assert core[4:6] == ["0", "0"]
+    status = pathlib.Path(f"/proc/{north.process.pid}/status").read_text()
+    assert not re.search(r"CoreDumping:\t1", status)
+    # What cannot be dumped belongs to root in /proc, whoever runs it.
+    assert pathlib.Path(f"/proc/{north.process.pid}/mem").stat().st_uid == 0
+    north.process.send_signal(signal.SIGABRT)
+    assert north.process.wait(LIMIT) == -signal.SIGABRT
+    assert set(three.folder.rglob("core*")) == before
+
+
+def test_no_secrets_in_what_is_said(three):
+    """Errors of a run whose steps are refused, and the logs of nodes, hold no key but public ones."""
+    study = secure(three, COUNTS, COUNT_INPUTS)
+    study.write_text(study.read_text().replace("count[*]", "max[*]"))
+    said = "".join(str(part) for part in three.run(study))
+    three.nodes[1].stop()
+    stopped = three.run(secure(three, COUNTS, COUNT_INPUTS, settings='on_dropout = "stop"\ntimeout = "1s"'))
+    assert stopped[0] != 0
+    said += "".join(str(part) for part in stopped)
+    said += three.command_line("node", "check", three.nodes[0].file).stdout + three.command_line("node", "ledger", three.nodes[0].file).stdout
+    public = {node.key() for node in three.nodes}
+    for node in three.nodes:
+        said += (node.folder / "log").read_text()
+        secret = (node.folder / "private/identity").read_bytes()[-32:]
+        assert secret.hex() not in said and secret.hex() not in public

@@ -106,6 +106,37 @@ def test_unit_client(privacy):
     assert "each client" in merge["unbounded"]["help"]
 
 
+def test_what_each_client_bounds_on_its_own(privacy):
+    """What the refusal above advises is accepted: bounds pass out of a client's block."""
+    program = "let own = each client { clip_norm(sum[*](x), 5) }\nlet m = each client { clip(mean[*](y), 0, 3) }\n" \
+              "output total = sum[*](own)\noutput gram = own' @ own\noutput average = mean[*](m)\n"
+
+    def bounds(*options):
+        return {merge["expr"]: merge["sensitivity"]["l2"] for merge in round_of(privacy(program, *options))["merges"]}
+
+    client = bounds("--unit", "client")
+    assert client["sum[*](own)"] == pytest.approx(5) and client["own' @ own"] == pytest.approx(25) and client["sum[*](m)"] == 3
+    assert bounds("--unit", "client", "--neighbours", "replace")["sum[*](own)"] == pytest.approx(10)
+    # A record changes what its client sends, but not that it sends.
+    record = bounds()
+    assert record["sum[*](own)"] == pytest.approx(10) and record["sum[*](m)"] == 3
+
+
+def test_several_results_of_a_block(privacy):
+    program = "let (a, b) = each client {\n  let s = sum[*](x)\n  (clip_norm(s, 2), s)\n}\noutput t = sum[*](a)\n"
+    assert round_of(privacy(program, "--unit", "client"))["merges"][0]["sensitivity"]["l2"] == pytest.approx(2)
+    free = round_of(privacy(program.replace("sum[*](a)", "sum[*](b)"), "--unit", "client"), code=1)["merges"][0]
+    assert free["unbounded"]["line"] > 0
+
+
+def test_private_states(privacy):
+    """A record's own state depends on the record alone; one that was mixed with others at its client does not."""
+    program = "private state r : [*] = 0\nstate t : [] = 0\nrepeat 3 {{\n  r <- {}\n  t <- sum[*](clip(r, 0, 1))\n}}\noutput t\n"
+    assert round_of(privacy(program.format("r + y + t")))["merges"][0]["sensitivity"]["l1"] == 1
+    mixed = round_of(privacy(program.format("r + each client { y - sum[*](y) }")), code=1)["merges"][0]
+    assert "each client" in mixed["unbounded"]["help"]
+
+
 def test_as_text(starfold, program):
     result = starfold("check", program(INPUTS + "output s = sum[*](clip(y, 0, 10))\n"), "--privacy")
     assert result.code == 0

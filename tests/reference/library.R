@@ -1,5 +1,5 @@
 # What R's packages compute from the pooled data of tests/data, for the ready-made programs, and the data that come with R.
-# Needs R with survival, MASS, nnet, glmnet, car, survey, lme4, geepack, quantreg, mice (Debian: r-base-core, r-cran-...). From
+# Needs R with survival, MASS, nnet, glmnet, car, survey, lme4, geepack, quantreg, mice, metafor (Debian: r-base-core, r-cran-...). From
 # the root of the repository:
 #   Rscript tests/reference/library.R
 # writes tests/data/{lung,quine,iris,sleep,education,stackloss,sleepstudy,...}.csv and tests/reference/library.json.
@@ -286,6 +286,22 @@ for (tau in c(0.25, 0.5, 0.9)) {
 }
 fit <- rq(loss ~ air + water + acid, tau = 0.5, data = stackloss_data)
 put("quantile_regression_stackloss", beta = vec(coef(fit)), objective = fit$rho)
+
+# --- models of each client by itself, and their means
+suppressPackageStartupMessages(library(metafor))
+by_client <- function(name, fits) {
+  b <- t(sapply(fits, coef)); se <- t(sapply(fits, function(fit) sqrt(diag(vcov(fit)))))
+  meta <- lapply(seq_len(ncol(b)), function(j) list(fe = rma(yi = b[, j], sei = se[, j], method = "FE"), dl = rma(yi = b[, j], sei = se[, j], method = "DL")))
+  put(name, own_beta = unname(b), own_se = unname(se), beta = vec(sapply(meta, function(m) m$dl$beta)), beta_se = vec(sapply(meta, function(m) m$dl$se)),
+      p_value = vec(sapply(meta, function(m) m$dl$pval)), fixed = vec(sapply(meta, function(m) m$fe$beta)), fixed_se = vec(sapply(meta, function(m) m$fe$se)),
+      q = vec(sapply(meta, function(m) m$dl$QE)), q_p_value = vec(sapply(meta, function(m) m$dl$QEp)), between = vec(sapply(meta, function(m) sqrt(m$dl$tau2))))
+}
+by_client("linear_by_client", lapply(split(cars_data, cars_data$cyl), function(d) lm(mpg ~ wt + hp, d)))
+by_client("logistic_by_client", lapply(split(education_data, education_data$education), function(d) {
+  fit <- glm(case ~ spontaneous + induced, binomial, d, control = glm.control(1e-8, 50))
+  for (i in 1:8) fit <- suppressWarnings(glm(case ~ spontaneous + induced, binomial, d, start = coef(fit), control = glm.control(1e-16, 4)))
+  fit
+}))
 
 # --- imputation; missing values are written as nan
 air <- datasets::airquality[, 1:4]; names(air) <- c("ozone", "solar", "wind", "temp")

@@ -15,6 +15,7 @@ TEST(Formula, HasTheLayoutOfR) {
   EXPECT_EQ(again("y ~ a : b / c %in% d ^ 2 - 1"), "y ~ a:b/c %in% d^2 - 1");
   EXPECT_EQ(again("y~poly( x,2,raw=TRUE )"), "y ~ poly(x, 2, raw = TRUE)");
   EXPECT_EQ(again("y ~ I(-x^2) + I(a>=b&!c|d)"), "y ~ I(-x^2) + I(a >= b & !c | d)");
+  EXPECT_EQ(again("~a+b|ward"), "~a + b | ward");
   EXPECT_EQ(again("y ~ C(w,'b')"), "y ~ C(w, \"b\")");
   EXPECT_EQ(again("~`my col` + `ok`"), "~`my col` + ok");
   EXPECT_EQ(again("y ~ a**2"), "y ~ a^2");

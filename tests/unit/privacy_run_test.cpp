@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <boost/math/distributions/beta.hpp>
 #include <cmath>
 #include <random>
 
@@ -272,72 +271,6 @@ TEST(PrivateRun, ValuesOfInputsCountAsBounds) {
   settings.shared["c"] = Tensor::scalar(5);
   const RunReport report = run_local(program_of(text), clients, settings, options);
   EXPECT_NEAR(report.privacy->releases[0].sensitivity, 5, 0.01);
-}
-
-// --- audits -----------------------------------------------------------------------------------------
-
-// A lower bound on epsilon that holds with probability 1 - 2e-6: how much more likely a result above a threshold is with one
-// record than without it, by the intervals of Clopper and Pearson.
-double audited(const std::vector<double>& with, const std::vector<double>& without, double delta) {
-  std::vector<double> sorted = with;
-  std::sort(sorted.begin(), sorted.end());
-  double best = 0;
-  for (const double part : {0.5, 0.8, 0.9, 0.97}) {
-    const double threshold =
-        sorted[static_cast<std::size_t>(part * static_cast<double>(sorted.size()))];
-    const auto above = [&](const std::vector<double>& all) {
-      return static_cast<double>(
-          std::count_if(all.begin(), all.end(), [&](double x) { return x > threshold; }));
-    };
-    const auto n = static_cast<double>(with.size());
-    const double k = above(with);
-    const double j = above(without);
-    const double least = quantile(boost::math::beta_distribution<>(k, n - k + 1), 2.5e-7);
-    const double most =
-        quantile(complement(boost::math::beta_distribution<>(j + 1, n - j), 2.5e-7));
-    best = std::max(best, std::log((least - delta) / most));
-  }
-  return best;
-}
-
-TEST(PrivateRun, AuditsFindNoMoreThanWasPromised) {
-  for (const double delta : {0.0, 1e-3}) {
-    for (const double epsilon : {0.5, 2.0}) {
-      const auto program = program_of(kSum);
-      privacy::Terms terms;
-      terms.promise = promise_of(epsilon, delta);
-      terms.clients = 2;
-      const privacy::PrivatePlan plan(program->plan, {}, terms);
-      const auto released = [&](double record, std::uint64_t seed) {
-        privacy::RandomBits random = privacy::RandomBits::for_tests(seed);
-        std::vector<double> values;
-        for (int i = 0; i < 60000; ++i) {
-          std::vector<MergeState> states = {
-              {Tensor::scalar((50 + record) / plan.rounds()[0].merges[0].grid)}};
-          plan.add_noise(states, 0, random);
-          plan.to_values(states, 0);
-          values.push_back(states[0][0].item());
-        }
-        return values;
-      };
-      const double found = audited(released(10, 3), released(0, 4), delta);
-      EXPECT_LE(found, epsilon);
-      // Gauss's noise loses that much only where it is nearly impossible; Laplace's everywhere above the mean.
-      EXPECT_GT(found, delta == 0 ? 0.85 * epsilon : 0.3 * epsilon);
-    }
-  }
-}
-
-// Noise for half the sensitivity would be found out.
-TEST(PrivateRun, TheAuditHasTeeth) {
-  privacy::RandomBits random = privacy::RandomBits::for_tests(9);
-  std::vector<double> with;
-  std::vector<double> without;
-  for (int i = 0; i < 60000; ++i) {
-    with.push_back(static_cast<double>(privacy::discrete_laplace({100, 1}, random)) + 200);
-    without.push_back(static_cast<double>(privacy::discrete_laplace({100, 1}, random)));
-  }
-  EXPECT_GT(audited(with, without, 0), 1.5);
 }
 
 // --- the same bytes ---------------------------------------------------------------------------------

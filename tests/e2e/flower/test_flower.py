@@ -186,6 +186,33 @@ def test_a_study_over_flower_gives_the_bits_of_a_local_run(federation, real_node
     assert run_study(tmp_path / "away.toml") == run_study(tmp_path / "here.toml")
 
 
+def test_masks_over_flower(federation, real_nodes, tmp_path):
+    """Secure aggregation and shares of noise with Flower in between: the integers of a run in one process, and no state that is not masked."""
+    (tmp_path / "counts.fold").write_text("input x : [*]\noutput n = count[*](x)\noutput old = sum[*](x > 60)\noutput m = mean[*](clip(x, 0, 100))\n")
+    head = 'program = "counts.fold"\n[inputs]\nx = "age"\n'
+    masks = "[secure_aggregation]\nthreshold = 2\n"
+    away = f'[federation]\nvia = "flower"\nsuperlink = "{federation.address}"\n' \
+           f'root_certificates = "{federation.folder}/ca.crt"\ntimeout = "2m"\n'
+    here = head + masks
+    for name in NAMES:
+        site = federation.folder / name
+        key = subprocess.run([COMMAND, "node", "key", site / "NODE.toml"], capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+        here += f'[[client]]\nname = "{name}"\ndata = "{site}/visits.csv"\n'
+        away += f'[[client]]\nname = "{name}"\nsource = "visits"\npublic_key = "{site}/key.pub"\nkey = "{key}"\n'
+    noise = '[privacy]\nepsilon = 50.0\ndelta = 1e-6\nat = "distributed"\n'
+    (tmp_path / "here.toml").write_text(here)
+    (tmp_path / "away.toml").write_text(head + masks + away)
+    (tmp_path / "noised.toml").write_text(head + masks + noise + away)
+    plain = run_study(tmp_path / "here.toml")
+    assert run_study(tmp_path / "away.toml") == plain
+    noised = run_study(tmp_path / "noised.toml")
+    assert noised != plain and abs(noised["m"]["data"][0] - plain["m"]["data"][0]) < 5
+    for name in NAMES:
+        lines = [json.loads(line) for line in (federation.folder / name / f"{name}.ledger").read_text().splitlines()]
+        sent = [line for line in lines if line.get("kind") == "encode" and line.get("decision") == "sent"][-2:]
+        assert all(line["masked"] == "3 clients, threshold 2" for line in sent)
+
+
 @long
 def test_long_the_demo_over_flower(federation, real_nodes, tmp_path):
     import demo
