@@ -186,6 +186,7 @@ void ProductGrid::multiply(std::size_t n, bool upper) {
 }
 
 void ProductGrid::multiply_bytes(bool upper) {
+  upper_ = upper;
   const GridColumns& other = right();
   const std::size_t of_panel = byte_tiles::digits * other.tiles();
   turned_.reserve(of_panel * byte_tiles::size / sizeof(double));
@@ -221,10 +222,14 @@ std::array<wide::Word2, ProductGrid::parts> ProductGrid::take(std::size_t entry)
   std::array<wide::Word2, parts> sums{};
   for (std::size_t k = 0; k < parts; ++k)
     sums[k] = static_cast<wide::Word2>(std::exchange(direct(entry, k), 0));
+  // Tiles on the diagonal were computed whole.
+  const bool below = upper_ && entry / width > entry % width;
+  if (below) sums.fill(0);
   if (by_level_.empty()) return sums;
   wide::Word2 level[GridColumns::levels];
   for (std::size_t k = 0; k < GridColumns::levels; ++k)
     level[k] = static_cast<wide::Word2>(std::exchange(by_level_[k * places.size() + entry], 0));
+  if (below) return sums;
   sums[0] += level[0];
   sums[1] += level[3] - level[0] - level[1];
   sums[2] += level[4] - level[0] - level[2] + level[1];
