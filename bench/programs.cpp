@@ -186,7 +186,9 @@ Contestant make_federation(const Arguments& arguments) {
   for (std::int64_t i = 0; i < count; ++i) clients->push_back(share_of(inputs.pooled, i, count));
   const std::string time = arguments.text("time", "all");
   const int threads = static_cast<int>(arguments.number("threads"));
-  return [program, clients, settings = inputs.settings, time, threads](int turn) {
+  // A limit that computes something else is not compared.
+  const bool compared = arguments.text("values", "all") != "none";
+  return [program, clients, settings = inputs.settings, time, threads, compared](int turn) {
     std::map<std::string, double> seconds;
     RunOptions options;
     options.threads = threads;
@@ -199,7 +201,7 @@ Contestant make_federation(const Arguments& arguments) {
     const RunReport report = run_packs(program, std::move(packs), of_turn(settings, turn), options);
     seconds["all"] = report.seconds;
     return Outcome{seconds.at(time),
-                   values_of(report.results),
+                   compared ? values_of(report.results) : std::vector<double>(),
                    {{"rounds", static_cast<double>(report.rounds)}}};
   };
 }

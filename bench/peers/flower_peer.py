@@ -1,4 +1,4 @@
-"""Flower's simulation: the same gradient descent, one message to every client per round.
+"""Flower's simulation: the same gradient descent or FedAvg, one message to every client per round.
 
 Only the rounds count, not the start of Ray. A run that takes long ends early and is scaled to all rounds, which the note says."""
 
@@ -9,7 +9,7 @@ import protocol
 PATIENCE = 60  # seconds
 
 
-def make_client_app(folder, clients):
+def make_client_app(folder, clients, epochs=None):
     from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
     from flwr.clientapp import ClientApp
 
@@ -23,8 +23,14 @@ def make_client_app(folder, clients):
         client = int(context.node_config["partition-id"])
         own = slice(len(x) * client // clients, len(x) * (client + 1) // clients)
         (beta,) = message.content["beta"].to_numpy_ndarrays()
-        residual = 1 / (1 + np.exp(-(x[own] @ beta))) - y[own]
-        gradient = ArrayRecord([x[own].T @ residual])
+        if epochs is None:
+            residual = 1 / (1 + np.exp(-(x[own] @ beta))) - y[own]
+            gradient = ArrayRecord([x[own].T @ residual])
+        else:
+            records, label = np.array(x[own]), np.array(y[own])
+            for _ in range(epochs):
+                beta = beta - 0.5 * (records.T @ (1 / (1 + np.exp(-(records @ beta))) - label)) / len(label)
+            gradient = ArrayRecord([beta * len(label)])
         counts = MetricRecord({"records": own.stop - own.start})
         return Message(RecordDict({"gradient": gradient, "counts": counts}), reply_to=message)
 
@@ -37,16 +43,23 @@ def make_rows():
     from flwr.serverapp import ServerApp
     from flwr.simulation import run_simulation
 
-    def one_round(grid, nodes, beta):
+    def one_round(grid, nodes, beta, local):
         content = RecordDict({"beta": ArrayRecord([beta])})
         replies = list(grid.send_and_receive([Message(content, dst_node_id=node, message_type="train") for node in nodes]))
         if len(replies) < len(nodes) or any(reply.has_error() for reply in replies):
             raise RuntimeError("a client did not answer")
         total = sum(reply.content["gradient"].to_numpy_ndarrays()[0] for reply in replies)
-        return beta - 0.5 * total / sum(reply.content["counts"]["records"] for reply in replies)
+        mean = total / sum(reply.content["counts"]["records"] for reply in replies)
+        return mean if local else beta - 0.5 * mean
 
     def flower_rounds(data, sizes):
-        client_app = make_client_app(data.folder, sizes["clients"])
+        return simulated(data, sizes, None)
+
+    def fedavg(data, sizes):
+        return simulated(data, sizes, sizes["epochs"])
+
+    def simulated(data, sizes, epochs):
+        client_app = make_client_app(data.folder, sizes["clients"], epochs)
         rounds = sizes["rounds"]
 
         def work(turn):
@@ -62,7 +75,7 @@ def make_rows():
                 start = time.perf_counter()
                 done = 0
                 while done < rounds and time.perf_counter() - start < PATIENCE:
-                    beta = one_round(grid, nodes, beta)
+                    beta = one_round(grid, nodes, beta, epochs is not None)
                     done += 1
                 outcome.update(done=done, beta=beta, seconds=time.perf_counter() - start)
 

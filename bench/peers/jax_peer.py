@@ -51,6 +51,24 @@ def make_rows():
 
         return prepared(work, data.x, data.y.astype(int) - 1, data.w1, data.b1, data.w2, data.b2)
 
+    def fedavg(data, sizes):
+        clients = sizes["clients"]
+        if sizes["records"] % clients:
+            raise ImportError("vmap needs clients of equal size")
+
+        def local(theta, x, y):
+            step = jax.grad(lambda b: loss(b, x, y) / len(x))
+            return jax.lax.fori_loop(0, sizes["epochs"], lambda _, b: b - 0.5 * step(b), theta)
+
+        def work(factor, x, y):
+            def one_round(_, theta):
+                return jax.vmap(local, in_axes=(None, 0, 0))(theta, x, y).mean(axis=0)
+
+            return [jax.lax.fori_loop(0, sizes["rounds"], one_round, jnp.zeros(x.shape[2]))]
+
+        x, y = data.x, data.y
+        return prepared(work, x.reshape(clients, -1, x.shape[1]), y.reshape(clients, -1))
+
     return locals()
 
 

@@ -62,6 +62,29 @@ def make_rows():
 
         return work
 
+    def network_batches(data, sizes):
+        threads(sizes)
+        (x,) = tensors(data.x)
+        label = torch.from_numpy(data.y).long() - 1
+        starts = tensors(data.w1, data.b1, data.w2, data.b2)
+        clients = sizes["clients"]
+        ends = [len(x) * i // clients for i in range(clients + 1)]
+
+        def work(turn):
+            for first, last in zip(ends, ends[1:]):
+                w1, b1, w2, b2 = weights = [started(start, turn).detach().requires_grad_() for start in starts]
+                order = first + torch.randperm(last - first)
+                for batch in order.split(32):
+                    scores = torch.relu(x[batch] @ w1 + b1) @ w2 + b2
+                    torch.nn.functional.cross_entropy(scores, label[batch]).backward()
+                    with torch.no_grad():
+                        for weight in weights:
+                            weight -= 0.1 * weight.grad
+                            weight.grad = None
+            return []  # the order of its batches is another
+
+        return work
+
     return locals()
 
 

@@ -33,7 +33,7 @@ module.exports = grammar({
       seq("fn", field("name", $.identifier), field("parameters", $.parameters), optional(seq("->", field("result", $.type))),
         choice(seq("=", field("body", $._result)), field("body", $.block))),
     parameters: ($) => seq("(", optional(list($.parameter)), optional(","), ")"),
-    parameter: ($) => seq(field("name", $.identifier), ":", field("type", $.type)),
+    parameter: ($) => seq(field("name", $.identifier), ":", field("type", choice($.type, "fn"))), // a function is given by its name
     let: ($) =>
       seq("let",
         choice(seq(field("name", $.identifier), optional(seq(":", field("type", $.type)))),

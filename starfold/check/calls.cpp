@@ -34,6 +34,9 @@ Value Checker::call(const ast::Expr& expr) {
             "use square brackets to index, and `*` to multiply"});
     return {};
   }
+  const auto given = frame().given.find(expr.text);
+  if (given != frame().given.end())
+    return call_function(expr, *given->second.module, *given->second.function);
   const auto fn = frame().module->functions.find(expr.text);
   if (fn != frame().module->functions.end()) {
     const bool fits = !expr.has_subscripts && expr.args.size() == fn->second.fn->params.size();

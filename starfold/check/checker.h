@@ -58,6 +58,8 @@ struct Function {
   };
   std::vector<Unknown> solution;  // which axis tells each of its sizes, in this order
   Names variables;                // the names it differentiates by
+  // Whether it is given functions: then only a call can be checked.
+  bool takes_functions() const;
 };
 
 // A file of functions.
@@ -71,6 +73,12 @@ struct Module {
   std::map<std::string, Module*, std::less<>> imports;  // null after a reported mistake
 };
 
+// A function that another one was given.
+struct Given {
+  Module* module = nullptr;
+  const Function* function = nullptr;
+};
+
 // What is visible while one function body, or the program, is checked.
 struct Frame {
   Module* module = nullptr;
@@ -82,6 +90,7 @@ struct Frame {
   Span call;                                                    // where it was called
   std::size_t number = 0;                                       // of this call, from 1
   std::map<std::string, Binding, std::less<>> ended;            // names of loops that are over
+  std::map<std::string, Given, std::less<>> given;              // functions, by parameter
 };
 
 // A block whose body is being read: the program around it waits.
@@ -235,6 +244,7 @@ class Checker {
 
   // functions.cpp
   Value call_function(const ast::Expr& expr, Module& module, const Function& function);
+  std::optional<Given> given_function(const ast::Param& param, const ast::Expr& arg);
   bool within_limits();
   bool match_arguments(Frame& callee, const ast::Expr& call, const Function& function,
                        const std::vector<ir::NodeId>& args);

@@ -55,7 +55,21 @@ bool Checker::within_limits() {
 Value Checker::call_function(const ast::Expr& expr, Module& module, const Function& function) {
   const ast::Fn& fn = *function.fn;
   record_use(expr.text_span, fn.name.span);
-  const std::optional<std::vector<ir::NodeId>> args = singles(expr.args, expr.args.size());
+  Frame callee;
+  bool complete = true;
+  std::vector<ir::NodeId> args;
+  for (std::size_t i = 0; i < expr.args.size(); ++i) {
+    if (i < fn.params.size() && fn.params[i].type.function) {
+      const std::optional<Given> given = given_function(fn.params[i], *expr.args[i]);
+      complete = complete && given;
+      if (given) callee.given.emplace(fn.params[i].name.text, *given);
+      args.push_back(ir::no_node);
+      continue;
+    }
+    const std::optional<ir::NodeId> value = single(*expr.args[i]);
+    complete = complete && value;
+    args.push_back(value.value_or(ir::no_node));
+  }
   if (expr.has_subscripts) {
     report({Code::InvalidAxes,
             fmt::format("the function `{}` takes no axes", fn.name.text),
@@ -79,15 +93,31 @@ Value Checker::call_function(const ast::Expr& expr, Module& module, const Functi
             fmt::format("write `{}({})`", fn.name.text, names)});
     return {};
   }
-  if (!args || function.broken) return {};
-  Frame callee;
+  if (!complete || function.broken) return {};
   callee.module = &module;
   callee.function = true;
   callee.variables = &function.variables;
   callee.call = expr.span;
   callee.scopes.emplace_back().loop = current_loop();
-  if (!match_arguments(callee, expr, function, *args)) return {};
-  return inline_body(std::move(callee), fn, *args);
+  if (!match_arguments(callee, expr, function, args)) return {};
+  return inline_body(std::move(callee), fn, args);
+}
+
+// The function that an argument names: one of this file, or one that was given here.
+std::optional<Given> Checker::given_function(const ast::Param& param, const ast::Expr& arg) {
+  const bool name = arg.kind == ast::ExprKind::name;
+  if (const auto given = frame().given.find(arg.text); name && given != frame().given.end())
+    return given->second;
+  const auto own = frame().module->functions.find(arg.text);
+  if (name && own != frame().module->functions.end()) return Given{frame().module, &own->second};
+  if (Binding* binding = name ? find(arg.text) : nullptr) binding->used = true;
+  report({Code::ArgumentType,
+          fmt::format("`{}` is declared fn, and this is no function", param.name.text),
+          {arg.span, "not the name of a function of this file"},
+          {{param.type.span, "declared here"}},
+          "what is given is called where the function is written out",
+          "define it with `fn`, and write its name alone"});
+  return std::nullopt;
 }
 
 bool Checker::fail_argument(const ast::Param& param, const Type& actual, const ast::Expr& arg,
@@ -181,6 +211,7 @@ bool Checker::match_arguments(Frame& callee, const ast::Expr& call, const Functi
                               const std::vector<ir::NodeId>& args) {
   const ast::Fn& fn = *function.fn;
   for (std::size_t i = 0; i < args.size(); ++i) {
+    if (fn.params[i].type.function) continue;
     if (!match_axes(callee, fn.params[i], function.params[i], type(args[i]), *call.args[i]))
       return false;
   }
@@ -190,6 +221,7 @@ bool Checker::match_arguments(Frame& callee, const ast::Expr& call, const Functi
     solve_pattern(pattern, unknown.size, actual, callee.sizes);
   }
   for (std::size_t i = 0; i < args.size(); ++i) {
+    if (fn.params[i].type.function) continue;
     if (!match_sizes(callee, fn.params[i], function.params[i], type(args[i]), *call.args[i]))
       return false;
   }
@@ -203,6 +235,7 @@ Value Checker::inline_body(Frame callee, const ast::Fn& fn, const std::vector<ir
   Value value;
   if (within_limits()) {
     for (std::size_t i = 0; i < args.size(); ++i) {
+      if (fn.params[i].type.function) continue;
       Binding binding;
       binding.node = bind_variable(args[i], fn.params[i].name);
       binding.level = blocks_.size();

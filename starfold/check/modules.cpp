@@ -38,6 +38,11 @@ std::vector<const ast::Expr*> calls_in(const ast::Fn& fn) {
 
 }  // namespace
 
+bool Function::takes_functions() const {
+  return std::any_of(fn->params.begin(), fn->params.end(),
+                     [](const ast::Param& param) { return param.type.function; });
+}
+
 void Checker::load_functions(Module& module) {
   bool said = false;
   for (const ast::Stmt& stmt : module.file->items) {
@@ -246,9 +251,11 @@ void Checker::check_definition(Module& module, Function& function) {
   definition.scopes.emplace_back();
   frames_.push_back(std::move(definition));
   parameters(function);
-  for (const ast::Stmt& stmt : fn.body) statement(stmt);
-  result_of(fn);
-  close_scope(cover(fn.name.span, fn.braces ? fn.close : fn.value_span));
+  if (!function.takes_functions()) {
+    for (const ast::Stmt& stmt : fn.body) statement(stmt);
+    result_of(fn);
+    close_scope(cover(fn.name.span, fn.braces ? fn.close : fn.value_span));
+  }
   frames_.pop_back();
 
   traces_ = std::move(traces);
@@ -261,6 +268,11 @@ void Checker::check_definition(Module& module, Function& function) {
 void Checker::parameters(Function& function) {
   bool complete = true;
   for (const ast::Param& param : function.fn->params) {
+    if (param.type.function) {
+      check_reserved(param.name);
+      function.params.emplace_back();
+      continue;
+    }
     // Every name in a parameter's sizes is a size of the function itself.
     for (const ast::Dim& dim : param.type.dims) {
       if (!dim.size) continue;

@@ -28,12 +28,11 @@ std::string sharing(const std::vector<Type>& types) {
 std::string exposure_text(const std::vector<const Exposure*>& exposures) {
   std::string text;
   for (const Exposure* exposure : exposures) {
-    text += fmt::format("\nLeaves each client in round {}{}: `{}` as {}, merged by {}; {}.",
+    text += fmt::format("\nLeaves each client in round {}{}: `{}` as {}, merged by {}. Shows {}",
                         exposure->round, exposure->repeated ? ", in every iteration" : "",
                         on_one_line(exposure->expression), exposure->shape, exposure->merge,
                         exposure->shows);
-    if (!exposure->reason.empty()) text += fmt::format(" {}.", exposure->reason);
-    text += "\n";
+    text += exposure->reason.empty() ? ".\n" : fmt::format(": {}.\n", exposure->reason);
   }
   return text;
 }
@@ -95,9 +94,9 @@ std::string operation_text(const Analysis& analysis, const TypedWord& word) {
   std::string text = code(fmt::format("{} : {}", name, type_text(word.types)));
   for (const auto& op : standard_signature().ops()) {
     if (op->name != name) continue;
-    text += fmt::format("\n`{}` is {}  \n{}\n", op->surface, op->rule, op->doc);
+    text += fmt::format("\n`{}`: {}  \n{}\n", op->surface, op->rule, op->doc);
   }
-  return text + sharing(word.types);
+  return text + "\n" + sharing(word.types);
 }
 
 // The places to ask, from the newest text to the oldest.

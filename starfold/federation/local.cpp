@@ -5,6 +5,7 @@
 #include "starfold/base/clock.h"
 #include "starfold/base/data_error.h"
 #include "starfold/base/parallel.h"
+#include "starfold/tensor/axis_view.h"
 
 namespace starfold {
 namespace {
@@ -86,7 +87,6 @@ class LocalRun {
         traffic_(packs_.size()) {
     engine_.block_records = options.block_records;
     engine_.stop = options.stop;
-    if (options.room) engine_.room = std::make_shared<std::atomic<std::int64_t>>(*options.room);
     // Few clients share their threads among blocks; many are spread over the threads themselves.
     engine_.threads =
         std::max(1, threads_ / static_cast<int>(std::max<std::size_t>(1, packs_.size())));
@@ -110,15 +110,7 @@ class LocalRun {
       }
     }
     report_.results = coordinator_.results();
-    for (const ir::Output& keep : program_->plan->program.keeps) {
-      for (const Node& node : nodes_) {
-        // A client that was not asked has nothing.
-        const auto& kept = node.engine().kept();
-        const auto own = kept.find(keep.name);
-        report_.results.kept[keep.name].push_back(own == kept.end() ? Tensor(Shape{0})
-                                                                    : own->second);
-      }
-    }
+    for (const ir::Output& keep : program_->plan->program.keeps) hand_out(keep);
     report_.rounds = coordinator_.rounds_run();
     report_.sample = options_.sample;
     report_.sizes = coordinator_.sizes();
@@ -158,6 +150,29 @@ class LocalRun {
 
   void check_stop() const {
     if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
+  }
+
+  // What clients keep, to each of them.
+  void hand_out(const ir::Output& keep) {
+    const Type& type = program_->plan->program.graph[keep.node].type();
+    std::vector<Tensor>& results = report_.results.kept[keep.name];
+    for (const Pack& pack : packs_) results.resize(results.size() + pack.clients.size());
+    for (std::size_t i = 0; i < packs_.size(); ++i) {
+      const auto& kept = nodes_[i].engine().kept();
+      const auto own = kept.find(keep.name);
+      for (std::size_t c = 0; c < packs_[i].clients.size(); ++c) {
+        // A client that was not asked has nothing.
+        Tensor& result = results[packs_[i].clients[c].place];
+        result = own == kept.end() ? Tensor(Shape{0}) : own->second;
+        if (own == kept.end() || packs_[i].clients.size() == 1) continue;
+        const auto ends = packs_[i].ends.find(type.record_set());
+        const auto end = [&](std::size_t client) {
+          return ends == packs_[i].ends.end() ? static_cast<std::int64_t>(client) + 1
+                                              : ends->second[client];
+        };
+        result = slices_between(own->second, *type.record_axis(), c == 0 ? 0 : end(c - 1), end(c));
+      }
+    }
   }
 
   // Why a client cannot even introduce itself is a matter of its data. What the server computes before its first round is not.

@@ -211,6 +211,7 @@ class Compiler {
     constexpr double highest = 30;
     const Expr* degree = nullptr;
     const Expr* raw = nullptr;
+    const Expr* coefs = nullptr;
     const Expr* argument = nullptr;
     for (const Expr& arg : expr.args) {
       const bool named = arg.kind == Kind::named;
@@ -219,6 +220,8 @@ class Compiler {
         degree = &given;
       } else if (named && arg.text == "raw") {
         raw = &given;
+      } else if (named && arg.text == "coefs") {
+        coefs = &given;
       } else if (named) {
         fail(arg, fmt::format("{} is no argument of poly(x, degree, raw = TRUE)", arg.text));
       } else if (argument == nullptr) {
@@ -239,12 +242,44 @@ class Compiler {
       fail(*degree, "a degree is a whole number from 1 to 30");
     const bool is_raw = raw != nullptr && raw->kind == Kind::name &&
                         (raw->text == "TRUE" || raw->text == "T" || raw->text == "raw");
-    if (!is_raw)
-      fail(expr,
-           "orthogonal polynomials are orthogonal over all records, which no client sees; "
-           "poly(x, 2, raw = TRUE) spans the same space and gives the same fit");
+    if (!is_raw && coefs == nullptr)
+      fail(
+          expr,
+          "orthogonal polynomials are orthogonal over all records, which no client sees; "
+          "`starfold run polynomial` finds their coefs = list(alpha = c(...), norm2 = c(...)), and "
+          "poly(x, 2, raw = TRUE) spans the same space and gives the same fit");
+    if (is_raw && coefs != nullptr) fail(*coefs, "powers have no coefs");
     result_.type = {};
     result_.width = static_cast<std::size_t>(powers);
+    if (coefs != nullptr) recurrence(*coefs);
+  }
+
+  // list(alpha = c(...), norm2 = c(...)), as attr(poly(x, k), "coefs") of R.
+  void recurrence(const Expr& coefs) {
+    if (!coefs.is_call("list") || coefs.args.size() != 2 || coefs.args[0].kind != Kind::named ||
+        coefs.args[1].kind != Kind::named || coefs.args[0].text != "alpha" ||
+        coefs.args[1].text != "norm2")
+      fail(coefs, "coefs are list(alpha = c(...), norm2 = c(...))");
+    result_.alpha = numbers(coefs.args[0].args[0]);
+    result_.norm2 = numbers(coefs.args[1].args[0]);
+    if (result_.alpha.size() != result_.width || result_.norm2.size() != result_.width + 2)
+      fail(coefs, fmt::format("for degree {} alpha has as many numbers and norm2 two more",
+                              result_.width));
+    for (const double norm : result_.norm2) {
+      if (!(norm > 0)) fail(coefs.args[1], "norms are positive");
+    }
+    result_.norm2.erase(result_.norm2.begin());  // R has a 1 before them
+  }
+
+  std::vector<double> numbers(const Expr& list) const {
+    std::vector<double> result;
+    for (const Expr& entry : list.is_call("c") ? list.args : std::vector<Expr>{list}) {
+      const bool minus = entry.is_call("-") && entry.args.size() == 1;
+      const Expr& number = minus ? entry.args[0] : entry;
+      if (number.kind != Kind::number) fail(entry, "a number must stand here");
+      result.push_back(minus ? -number.value : number.value);
+    }
+    return result;
   }
 
   const Formula& formula_;
@@ -279,6 +314,7 @@ std::vector<const double*> Computation::run(std::span<const double* const> sourc
     for (const std::size_t arg : step.args) args.push_back(values[arg]);
     step.function->compute(args, count, to);
   }
+  if (!alpha.empty()) return polynomials(values.back(), count, store);
   std::vector<const double*> columns = {values.back()};
   for (std::size_t power = 2; power <= width; ++power) {
     double* to = room(steps.size() + power - 1);
@@ -286,6 +322,29 @@ std::vector<const double*> Computation::run(std::span<const double* const> sourc
     for (std::size_t i = 0; i < count; ++i)
       to[i] = power == 2 ? base[i] * base[i] : std::pow(base[i], static_cast<double>(power));
     columns.push_back(to);
+  }
+  return columns;
+}
+
+// Those of degree 1, 2, ..., each from the two before it, then scaled to length 1 over the records of the norms.
+std::vector<const double*> Computation::polynomials(const double* x, std::size_t count,
+                                                    Store& store) const {
+  const std::size_t first = store.size() - width;
+  std::vector<const double*> columns;
+  for (std::size_t k = 0; k < width; ++k) {
+    std::vector<double>& to = store[first + k];
+    if (to.size() < count) to.resize(count);
+    const double ratio = k == 0 ? 0 : norm2[k] / norm2[k - 1];
+    for (std::size_t i = 0; i < count; ++i) {
+      const double before = k == 0 ? 1 : store[first + k - 1][i];
+      const double earlier = k < 2 ? 1 : store[first + k - 2][i];
+      to[i] = (x[i] - alpha[k]) * before - ratio * earlier;
+    }
+    columns.push_back(to.data());
+  }
+  for (std::size_t k = 0; k < width; ++k) {
+    const double length = std::sqrt(norm2[k + 1]);
+    for (std::size_t i = 0; i < count; ++i) store[first + k][i] /= length;
   }
   return columns;
 }

@@ -18,13 +18,19 @@ struct Computation {
   };
   std::vector<Step> steps;
   Variable type;
-  std::size_t width = 1;  // columns: powers of the last step's value
+  std::size_t width = 1;  // columns: powers of the last step's value, or
+  // orthogonal polynomials of it, by their recurrence as R has it: alpha, and norm2 from that of degree 0 on. Empty: powers.
+  std::vector<double> alpha = {};
+  std::vector<double> norm2 = {};
 
   // The values of `count` records, `width` columns behind each other. They last until the next call with this store.
   using Store = std::vector<std::vector<double>>;
   std::vector<const double*> run(std::span<const double* const> sources, std::size_t count,
                                  Store& store) const;
   bool uses(std::size_t source) const;
+
+ private:
+  std::vector<const double*> polynomials(const double* x, std::size_t count, Store& store) const;
 };
 
 // Compiles a variable. `sources` gets the names that it needs.

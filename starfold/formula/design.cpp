@@ -38,12 +38,21 @@ class DesignBuilder {
 
   std::size_t add_variable(const Expr& expr) {
     const std::string text = to_text(expr);
-    const auto known = std::find(design_.variables_.begin(), design_.variables_.end(), text);
-    if (known != design_.variables_.end())
-      return static_cast<std::size_t>(known - design_.variables_.begin());
+    const auto known = std::find(texts_.begin(), texts_.end(), text);
+    if (known != texts_.end()) return static_cast<std::size_t>(known - texts_.begin());
     design_.computations_.push_back(compile(formula_, expr, find_, design_.sources_));
-    design_.variables_.push_back(text);
-    return design_.variables_.size() - 1;
+    design_.variables_.push_back(name_of(expr));
+    texts_.push_back(text);
+    return texts_.size() - 1;
+  }
+
+  // What a variable is called: poly(x, 2), whatever the numbers of its polynomials.
+  static std::string name_of(Expr expr) {
+    if (expr.is_call("poly"))
+      std::erase_if(expr.args, [](const Expr& arg) {
+        return arg.kind == Expr::Kind::named && arg.text == "coefs";
+      });
+    return to_text(expr);
   }
 
   void add_column(DesignColumn column) {
@@ -176,6 +185,7 @@ class DesignBuilder {
   const FindVariable& find_;
   Design& design_;
   Terms terms_;
+  std::vector<std::string> texts_;  // by variable, as it is written
   std::vector<std::vector<bool>>
       whole_;  // by term and its variables: whether every level has a column
 };

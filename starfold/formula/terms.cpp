@@ -88,7 +88,9 @@ class Expander {
       if (two && f == "^") return power(expr);
       if (f == "offset") return offset(expr);
       if (f == "|")
-        fail(expr, "random effects are no columns: they belong to a program such as a mixed model");
+        fail(expr,
+             "random effects are no columns: they belong to a program such as random_intercept, "
+             "whose formula is y ~ age | ward");
     }
     TermList list;
     list.add({variable(expr)});

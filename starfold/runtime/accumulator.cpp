@@ -81,13 +81,20 @@ class DoubleSums final : public SumAccumulator {
 
   void finish(MergeState& state) override {
     for (const Tile& tile : tiles_) {
-      for (std::size_t c = 0; c < tile.places.size(); ++c) {
+      for (std::size_t c = 0; !tile.upper && c < tile.places.size(); ++c)
+        sums_[tile.places[c]] += tile.sums[c];
+      for (std::size_t c = 0; tile.upper && c < tile.places.size(); ++c) {
         const std::size_t i = c / tile.columns;
         const std::size_t j = c % tile.columns;
-        sums_[tile.places[c]] += tile.sums[tile.upper && i > j ? j * tile.columns + i : c];
+        sums_[tile.places[c]] += tile.sums[i > j ? j * tile.columns + i : c];
       }
     }
-    state[0].data = std::move(sums_);
+    state[0].data = sums_;
+  }
+  bool restart() override {
+    std::fill(sums_.begin(), sums_.end(), 0.0);
+    for (Tile& tile : tiles_) std::fill(tile.sums.begin(), tile.sums.end(), 0.0);
+    return true;
   }
 
  private:
@@ -179,6 +186,10 @@ class Counts final : public Accumulator {
   void count(std::size_t n, std::size_t terms) override { count_ += n * terms; }
   void finish(MergeState& state) override {
     for (double& count : state[0].data) count = static_cast<double>(count_);
+  }
+  bool restart() override {
+    count_ = 0;
+    return true;
   }
 
  private:

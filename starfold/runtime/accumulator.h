@@ -29,6 +29,8 @@ class Accumulator {
   virtual void end_block() {}
   // Adds what was folded to a state that holds nothing yet. Called once, at the end.
   virtual void finish(MergeState& state) = 0;
+  // After that, to fold something else with the memory it has. False: another one must be made.
+  virtual bool restart() { return false; }
 };
 
 // Sums also take in products without making them.

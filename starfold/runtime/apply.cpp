@@ -21,6 +21,38 @@ std::int64_t positive(const Size& size, const SizeValues& sizes, Span where) {
   return value;
 }
 
+// The four that all programs are full of without a call for each entry; the same bits.
+template <typename Map>
+void map_entries(const Map& map, const Tensor& a, const Tensor& b, Tensor& result) {
+  const std::size_t count = result.data.size();
+  const double* x = a.data.data();
+  const double* y = b.data.data();
+  double* to = result.data.data();
+  if (a.data.size() == b.data.size()) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = map(x[i], y[i]);
+  } else if (b.data.size() == count) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = map(x[0], y[i]);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) to[i] = map(x[i], y[0]);
+  }
+}
+
+void map_pairs(const Op& op, const Tensor& a, const Tensor& b, Tensor& result) {
+  const char sign = op.standard && op.name.size() == 1 ? op.name[0] : ' ';
+  switch (sign) {
+    case '+':
+      return map_entries([](double x, double y) { return x + y; }, a, b, result);
+    case '-':
+      return map_entries([](double x, double y) { return x - y; }, a, b, result);
+    case '*':
+      return map_entries([](double x, double y) { return x * y; }, a, b, result);
+    case '/':
+      return map_entries([](double x, double y) { return x / y; }, a, b, result);
+    default:
+      return map_entries(op.map2, a, b, result);
+  }
+}
+
 }  // namespace
 
 Shape cell_shape(const Type& type, const SizeValues& sizes) {
@@ -55,6 +87,24 @@ std::vector<Tensor> apply(const ir::Program& program, const ir::Node& node,
     if (error.where()) throw;
     throw RunError(error.what(), node.span);
   }
+}
+
+bool apply_in_place(const ir::Node& node, const Tensor* const* args, Tensor& result) {
+  const Op& op = *node.op;
+  if (node.args.size() == 1 && op.map1 != nullptr && op.kernel == Kernel::unary) {
+    result = *args[0];
+    for (double& x : result.data) x = op.map1(x);
+    return true;
+  }
+  if (node.args.size() != 2 || op.map2 == nullptr || op.kernel != Kernel::binary) return false;
+  const Tensor& a = *args[0];
+  const Tensor& b = *args[1];
+  if (!(a.shape == b.shape || a.shape.empty() || b.shape.empty())) return false;
+  const Tensor& larger = a.shape.empty() ? b : a;
+  result.shape = larger.shape;
+  result.data.resize(larger.data.size());
+  map_pairs(op, a, b, result);
+  return true;
 }
 
 Tensor leaf_value(const ir::Node& node, const SizeValues& sizes) {

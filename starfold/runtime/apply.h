@@ -15,6 +15,10 @@ Shape cell_shape(const Type& type, const SizeValues& sizes);
 std::vector<Tensor> apply(const ir::Program& program, const ir::Node& node,
                           std::vector<const Tensor*> args, const SizeValues& sizes);
 
+// The same for maps of one or two operands, entry by entry, where no operand stretches but a number: the result goes where
+// one of an earlier time lies, without asking for memory. False where it is something else; then nothing has happened.
+bool apply_in_place(const ir::Node& node, const Tensor* const* args, Tensor& result);
+
 // The value of a node of kind constant or size.
 Tensor leaf_value(const ir::Node& node, const SizeValues& sizes);
 

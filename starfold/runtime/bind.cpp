@@ -239,7 +239,8 @@ std::map<std::string, std::int64_t> record_counts(const ir::Program& program,
     }
     if (shape->size() != input.type.rank()) continue;  // reported with the sizes
     const std::int64_t count = (*shape)[*input.type.record_axis()];
-    if (input.type.record_set() == ir::client_set && count != 1) {
+    const auto rows = static_cast<std::int64_t>(client.shares ? client.shares->clients : 1);
+    if (input.type.record_set() == ir::client_set && count != rows) {
       throw RunError(fmt::format("client {}: input {} is {} and needs exactly one row, but has {}",
                                  client.name, input.name, input.type.to_string(), count),
                      input.span);

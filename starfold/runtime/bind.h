@@ -18,11 +18,19 @@ namespace starfold {
 // Arrays by input name. A federated input's array holds this client's records along its star.
 using Arrays = std::map<std::string, Tensor, std::less<>>;
 
+// Several clients of a simulation whose records lie in common arrays, one after the other.
+struct Shares {
+  std::size_t clients = 0;
+  std::map<std::string, std::vector<std::int64_t>> ends;  // by record set: of each client's records
+};
+
 // One data owner: arrays, or a table.
 struct Client {
   std::string name;
   Arrays arrays;
   std::shared_ptr<const RecordTable> table = nullptr;
+  // Of clients that stand together, where a program asks which records are whose; none: it is one.
+  std::shared_ptr<const Shares> shares = nullptr;
 
   // The shape of what it has for an input; nullopt when it has nothing.
   std::optional<Shape> shape(const ir::Input& input) const;

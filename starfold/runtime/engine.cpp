@@ -26,6 +26,7 @@ using engine::Buffer;
 using engine::Cut;
 using engine::Frame;
 using engine::Outside;
+using engine::Place;
 using engine::RoundProgram;
 using engine::SetProgram;
 using engine::Tables;
@@ -159,7 +160,8 @@ std::string Encoders::print(const Round& round) const {
 class Engine::Impl {
  public:
   Impl(std::shared_ptr<const Encoders> encoders, const Client& client, EngineOptions options)
-      : Impl(encoders, Records{record_counts(encoders->impl_->plan->program, client), nullptr},
+      : Impl(encoders,
+             Records{record_counts(encoders->impl_->plan->program, client), nullptr, client.shares},
              options) {
     for (const Round* round : rounds_of(plan())) {
       for (const NodeId id : round->encoders) {
@@ -189,16 +191,19 @@ class Engine::Impl {
         table_(records.table),
         blocks_(plan(), sizes(), options,
                 [this](NodeId node) { return encoders_->impl_->block(node); }) {
-    count(records.counts);
+    rounds_ = rounds_of(plan());
+    prepared_.resize(rounds_.size());
+    cut(records.counts, records.shares);
   }
 
   Impl(std::shared_ptr<const Encoders> encoders, const Impl& other, std::int64_t most)
-      : Impl(std::move(encoders), Records{{}, other.table_}, other.options_) {
-    for (const auto& [record_set, cut] : other.cuts_) {
+      : Impl(std::move(encoders), Records{{}, other.table_, other.shares_}, other.options_) {
+    for (const auto& [record_set, place] : other.places_) {
       // Whole blocks, so that they lie as they were laid out.
       const std::int64_t whole = std::max<std::int64_t>(most, options_.block_records);
-      const auto count = std::min(static_cast<std::int64_t>(cut.records), whole);
-      cuts_.insert_or_assign(record_set, Cut(count, options_.block_records));
+      const auto count = std::min(static_cast<std::int64_t>(place.all.records), whole);
+      const Cut cut = place.all.shared ? place.all : Cut(count, options_.block_records);
+      places_.insert_or_assign(record_set, Place{cut, cut, 0});
     }
     for (const ir::Input& input : program().inputs) {
       if (!input.type.federated()) continue;
@@ -211,12 +216,35 @@ class Engine::Impl {
   }
 
   // So many records, cut anew; what was kept of others goes.
-  void count(const std::map<std::string, std::int64_t>& counts) {
-    cuts_.clear();
-    cuts_.emplace(ir::client_set, engine::client_cut());
+  void cut(const std::map<std::string, std::int64_t>& counts,
+           std::shared_ptr<const Shares> shares) {
+    shares_ = std::move(shares);
+    const auto put = [&](const std::string& record_set, const Cut& cut) {
+      places_.insert_or_assign(record_set, Place{cut, cut, 0});
+    };
+    put(ir::client_set, engine::client_cut());
     for (const auto& [record_set, count] : counts)
-      cuts_.insert_or_assign(record_set, Cut(count, options_.block_records));
+      put(record_set, Cut(count, options_.block_records));
+    if (shares_) {
+      put(ir::client_set, Cut(static_cast<std::int64_t>(shares_->clients), options_.block_records));
+      for (const auto& [record_set, ends] : shares_->ends) {
+        if (record_set != ir::client_set) put(record_set, Cut(ends, options_.block_records));
+      }
+    }
     kept_.clear();
+  }
+  const Cut& cut_of(const std::string& record_set) const { return places_.at(record_set).all; }
+  void forget() {
+    for (auto& [round, kept] : kept_) kept.made.clear();
+  }
+  void work_on(std::size_t share) {
+    share_ = share;
+    if (share == 0) results_.clear();  // what was laid down before is another's
+    for (auto& [record_set, place] : places_) {
+      if (!place.all.shared) continue;
+      place.cut = place.all.of_client(share);
+      place.first = place.all.shared->first_blocks[share];
+    }
   }
   void give(std::size_t input, Array array) {
     arrays_[program().inputs[input].node] = std::move(array);
@@ -230,8 +258,8 @@ class Engine::Impl {
 
   std::int64_t records() const {
     std::size_t most = 0;
-    for (const auto& [record_set, cut] : cuts_) {
-      if (record_set != ir::client_set) most = std::max(most, cut.records);
+    for (const auto& [record_set, place] : places_) {
+      if (record_set != ir::client_set) most = std::max(most, place.all.records);
     }
     return static_cast<std::int64_t>(most);
   }
@@ -251,16 +279,15 @@ class Engine::Impl {
     return std::nullopt;
   }
 
-  Encoded encode(const Round& round, const std::map<NodeId, Tensor>& received) {
-    const RoundProgram& compiled = encoders_->impl_->program(round);
-    Running running{round, compiled.constants, received, {}};
-    Encoded result;
+  Encoded& encode(const Round& round, const Received& received) {
+    Prepared& prepared = prepare(round);
+    Running running{round, prepared.constants, received, {}};
+    Encoded& result = prepared.result;
+    result.passes.clear();
     for (const NodeId pass : round.passes)
-      result.passes.push_back(blocks_.batches(pass, cuts_, around(running)));
-    result.states = zeros(round);
+      result.passes.push_back(blocks_.batches(pass, places_, around(running)));
     Sinks sinks(round.stores.size());
-    for (const SetProgram& set : compiled.sets)
-      encode_set(running, round, set, result.states, sinks);
+    for (Work& work : prepared.sets) encode_set(running, work, result.states, sinks);
     put_down(running, sinks);
     return result;
   }
@@ -304,45 +331,68 @@ class Engine::Impl {
   // What was computed once for all iterations, for one record set of a round.
   struct Kept {
     Buffer columns;
-    std::vector<Tensor> depends;  // the shared values it was computed with
-    std::vector<Array> arrays;    // and the arrays
-    bool valid = false;
+    struct Made {
+      std::vector<Tensor> depends;  // the shared values it was computed with
+      std::vector<Array> arrays;    // and the arrays
+      bool valid = false;
+    };
+    std::vector<Made> made;  // by share
   };
 
   // A round while it is encoded: what it has received, and what was laid down for it.
   struct Running {
     const Round& round;
     const std::map<NodeId, std::vector<Tensor>>& constants;
-    const std::map<NodeId, Tensor>& received;
+    const Received& received;
     std::map<NodeId, Array> arrays;
   };
   using Sinks = std::vector<std::shared_ptr<Buffer>>;  // of a round's stores; null: not computed
 
+  // A program of one record set with what all calls of it have in common, and memory for the next.
+  struct Work {
+    const Round* round = nullptr;
+    const SetProgram* set = nullptr;
+    const Place* place = nullptr;
+    Tensor numbers;
+    std::vector<const Tensor*> constants;  // by number of the shared value; null: it is received,
+    std::vector<Shape> shapes;             // and has this shape
+    std::vector<MergeState> zeros;         // of each merge
+    std::vector<bool> ours;                // of each merge: whether it folds this record set
+    std::vector<std::size_t> sink_columns;
+
+    std::vector<const Tensor*> shared;
+    std::vector<Array> arrays;  // by input of the set; null: it lies in the table
+    Buffer fills;
+    std::optional<Frame> frame;
+  };
+  // A round in the same way.
+  struct Prepared {
+    const std::map<NodeId, std::vector<Tensor>>& constants;
+    std::vector<Work> sets;
+    Encoded result;
+  };
+
   // Everything that the workers of one call share.
   struct Call {
-    const Round& round;
-    const SetProgram& set;
+    const Work& work;
     const BlockProgram& program;
     const Cut& cut;
-    std::vector<const Tensor*> shared;
-    Buffer fills;
+    std::size_t first = 0;  // block of the arrays
     double* kept = nullptr;
     AllOutside* outside = nullptr;
-    std::vector<Array> arrays;  // by input of the set; null: it lies in the table
     const Sinks* sinks = nullptr;
-    std::vector<std::size_t> sink_columns;
   };
 
   // A table on its way: one block at a time.
   struct Reading {
     std::unique_ptr<RecordCursor> cursor;
     Buffer block;
+    Buffer kept;  // what is kept for one block only
   };
 
   const Plan& plan() const { return *encoders_->impl_->plan; }
   const ir::Program& program() const { return plan().program; }
   const SizeValues& sizes() const { return encoders_->impl_->sizes; }
-  const Cut& cut_of(const std::string& record_set) const { return cuts_.at(record_set); }
 
   // Whether blocks of a table can be used as they are: they are read as they are needed, or lie in
   // memory as this engine cuts them.
@@ -361,26 +411,69 @@ class Engine::Impl {
     return states;
   }
 
+  Prepared& prepare(const Round& asked) {
+    const Round& round = *rounds_.at(static_cast<std::size_t>(asked.number));
+    std::unique_ptr<Prepared>& slot = prepared_.at(static_cast<std::size_t>(asked.number));
+    if (slot) return *slot;
+    const RoundProgram& compiled = encoders_->impl_->program(round);
+    slot = std::make_unique<Prepared>(Prepared{compiled.constants, {}, {zeros(round), {}}});
+    for (const SetProgram& set : compiled.sets)
+      slot->sets.push_back(prepare(round, set, compiled.constants));
+    return *slot;
+  }
+
+  Work prepare(const Round& round, const SetProgram& set,
+               const std::map<NodeId, std::vector<Tensor>>& constants) const {
+    Work work;
+    work.round = &round;
+    work.set = &set;
+    work.place = &places_.at(set.record_set);
+    work.numbers =
+        Tensor({static_cast<std::int64_t>(set.tables.numbers.size())}, set.tables.numbers);
+    work.constants.push_back(nullptr);  // these are its own
+    work.shapes.emplace_back();
+    for (std::size_t i = 1; i < set.tables.shared.size(); ++i) {
+      const auto constant = constants.find(set.tables.shared[i]);
+      work.constants.push_back(constant == constants.end() ? nullptr : &constant->second.front());
+      work.shapes.push_back(cell_shape(program().graph[set.tables.shared[i]].type(), sizes()));
+    }
+    work.zeros = zeros(round);
+    for (const Merge& merge : round.merges)
+      work.ours.push_back(record_set_of(merge) == set.record_set);
+    for (const Store& store : round.stores) {
+      const bool computed = !is_array(program(), store.node) &&
+                            program().graph[store.node].type().record_set() == set.record_set;
+      work.sink_columns.push_back(computed ? cells_of(store.node) : 0);
+    }
+    return work;
+  }
+
   // The shared values of a program: made here or received, and then checked.
-  std::vector<const Tensor*> shared_values(const Running& running, const Tables& tables,
-                                           const Tensor& numbers) const {
-    std::vector<const Tensor*> values = {&numbers};
-    for (std::size_t i = 1; i < tables.shared.size(); ++i)
-      values.push_back(&shared_value(running, tables.shared[i]));
-    return values;
+  void find_shared(const Running& running, Work& work) const {
+    work.shared.clear();
+    work.shared.push_back(&work.numbers);
+    for (std::size_t i = 1; i < work.constants.size(); ++i) {
+      const Tensor* value = work.constants[i];
+      if (value == nullptr) {
+        value = running.received(work.set->tables.shared[i]);
+        check_received(value, work.set->tables.shared[i], work.shapes[i]);
+      }
+      work.shared.push_back(value);
+    }
+  }
+
+  void check_received(const Tensor* value, NodeId id, const Shape& shape) const {
+    if (value == nullptr) throw RunError(fmt::format("{} was not received", describe(plan(), id)));
+    if (value->shape != shape || value->count() != element_count(value->shape))
+      throw RunError(fmt::format("{} was received with a wrong shape", describe(plan(), id)));
   }
 
   const Tensor& shared_value(const Running& running, NodeId id) const {
     if (const auto constant = running.constants.find(id); constant != running.constants.end())
       return constant->second.front();
-    const auto value = running.received.find(id);
-    if (value == running.received.end())
-      throw RunError(fmt::format("{} was not received", describe(plan(), id)));
-    if (value->second.shape != cell_shape(program().graph[id].type(), sizes()) ||
-        value->second.count() != element_count(value->second.shape)) {
-      throw RunError(fmt::format("{} was received with a wrong shape", describe(plan(), id)));
-    }
-    return value->second;
+    const Tensor* const value = running.received(id);
+    check_received(value, id, cell_shape(program().graph[id].type(), sizes()));
+    return *value;
   }
 
   // --- arrays: what is laid down as a whole
@@ -400,7 +493,7 @@ class Engine::Impl {
   engine::Around around(Running& running) {
     return {[&](NodeId id) -> const Tensor& { return shared_value(running, id); },
             [&](NodeId id) { return array(running, id); },
-            [&](NodeId id) { return table_name(id); }, table_};
+            [&](NodeId id) { return table_name(id); }, table_, shares_};
   }
 
   // The name of an input that is read from the table.
@@ -419,16 +512,18 @@ class Engine::Impl {
     Array made;
     if (node.kind == ir::Kind::local || node.kind == ir::Kind::project) {
       const NodeId block = node.kind == ir::Kind::project ? node.args[0] : id;
-      made = blocks_.each_client(block, cuts_, around(running)).at(node.index);
+      made = blocks_.each_client(block, places_, around(running)).at(node.index);
     } else if (node.kind == ir::Kind::loop_param || node.kind == ir::Kind::loop_result) {
       made = private_value(running, node);
     } else if (node.kind == ir::Kind::input) {
       made = from_table(id);
     } else {
       const engine::StoreProgram& store = encoders_->impl_->store(running.round, id);
+      std::optional<Work>& work = stores_[&store];
+      if (!work) work = prepare(store.round, store.set, running.constants);
       std::vector<MergeState> none;
       Sinks sinks(1);
-      encode_set(running, store.round, store.set, none, sinks);
+      encode_set(running, *work, none, sinks);
       made = std::move(sinks[0]);
     }
     return running.arrays[id] = made;
@@ -491,82 +586,110 @@ class Engine::Impl {
     }
   }
 
-  void encode_set(Running& running, const Round& round, const SetProgram& set,
-                  std::vector<MergeState>& states, Sinks& sinks) {
-    const Cut& cut = cut_of(set.record_set);
-    std::vector<std::size_t> sink_columns(round.stores.size());
-    for (std::size_t i = 0; i < round.stores.size(); ++i) {
-      const NodeId id = round.stores[i].node;
-      if (is_array(program(), id) || program().graph[id].type().record_set() != set.record_set)
-        continue;
-      sink_columns[i] = cells_of(id);
-      sinks[i] = std::make_shared<Buffer>(cut.blocks * sink_columns[i] * cut.stride);
-    }
-    std::vector<Array> arrays;
+  void encode_set(Running& running, Work& work, std::vector<MergeState>& states, Sinks& sinks) {
+    const SetProgram& set = *work.set;
+    const Cut& cut = work.place->cut;
+    make_sinks(work, sinks);
+    work.arrays.clear();
     for (const NodeId id : set.tables.inputs)
-      arrays.push_back(table_name(id) ? nullptr : array(running, id));
-    if (cut.records == 0) return;
-    const Tensor numbers({static_cast<std::int64_t>(set.tables.numbers.size())},
-                         set.tables.numbers);
-    const std::vector<const Tensor*> shared = shared_values(running, set.tables, numbers);
+      work.arrays.push_back(table_name(id) ? nullptr : array(running, id));
+    if (cut.records == 0) {
+      for (std::size_t i = 0; i < work.ours.size(); ++i) {
+        if (work.ours[i]) states[i] = work.zeros[i];
+      }
+      return;
+    }
+    find_shared(running, work);
     // What is too large for memory has no room for more of it.
-    Kept* kept = reads() ? nullptr : place_to_keep(round, set);
-    const bool again = kept != nullptr && kept->arrays == arrays && still_right(*kept, set, shared);
+    Kept* kept =
+        set.kept_columns > 0 && !reads() ? &kept_[{work.round->number, set.record_set}] : nullptr;
+    const bool again = kept != nullptr && still_right(*kept, work);
     AllOutside outside;
-    Call call{round,   set,         again ? set.again : set.first,
-              cut,     shared,      {},
-              nullptr, &outside,    arrays,
-              &sinks,  sink_columns};
+    Call call{work,  again ? set.again : set.first, cut, work.place->first, nullptr, &outside,
+              &sinks};
     if (kept != nullptr) {
-      kept->valid = again;
-      kept->columns.reserve(cut.blocks * set.kept_columns * cut.stride);
+      kept->made.resize(std::max(kept->made.size(), share_ + 1));
+      kept->made[share_].valid = again;
+      kept->columns.reserve(work.place->all.blocks * set.kept_columns * cut.stride);
       call.kept = kept->columns.data();
     }
-    call.fills.reserve(set.tables.fills.size() * cut.stride);
+    work.fills.reserve(set.tables.fills.size() * work.place->all.stride);
     for (std::size_t i = 0; i < set.tables.fills.size(); ++i) {
       const Tables::Fill& fill = set.tables.fills[i];
-      std::fill_n(call.fills.data() + i * cut.stride, cut.stride,
-                  shared[fill.shared]->data[fill.entry]);
+      std::fill_n(work.fills.data() + i * cut.stride, cut.stride,
+                  work.shared[fill.shared]->data[fill.entry]);
     }
-    const std::vector<MergeState> folded = encode_chunks(call);
+    if (cut.chunks == 1 && !plan().exact && !reads()) {
+      encode_one_chunk(call, work, states);
+    } else {
+      const std::vector<MergeState> folded = encode_chunks(call);
+      for (std::size_t i = 0; i < work.ours.size(); ++i) {
+        if (work.ours[i]) states[i] = folded[i];
+      }
+    }
     outside.check(program(), sizes());
-    for (std::size_t i = 0; i < round.merges.size(); ++i) {
-      if (record_set_of(round.merges[i]) == set.record_set) states[i] = folded[i];
-    }
     if (kept == nullptr || again) return;
-    kept->arrays = arrays;
-    kept->depends.clear();
-    for (const std::uint32_t number : set.kept_depends) kept->depends.push_back(*shared[number]);
-    kept->valid = true;
+    Kept::Made& made = kept->made[share_];
+    made.arrays = work.arrays;
+    made.depends.clear();
+    for (const std::uint32_t number : set.kept_depends)
+      made.depends.push_back(*work.shared[number]);
+    made.valid = true;
   }
 
-  // Where what a set keeps is, or may be from now on; none where there is nothing to keep, or no room for it.
-  Kept* place_to_keep(const Round& round, const SetProgram& set) {
-    if (set.kept_columns == 0) return nullptr;
-    const std::pair key(round.number, set.record_set);
-    if (const auto known = kept_.find(key); known != kept_.end()) return &known->second;
-    const Cut& cut = cut_of(set.record_set);
-    const auto bytes =
-        static_cast<std::int64_t>(cut.blocks * set.kept_columns * cut.stride * sizeof(double));
-    if (options_.room != nullptr && options_.room->fetch_sub(bytes) < bytes) {
-      *options_.room += bytes;
-      return nullptr;
+  // Room for what a call lays down. That of several shares lies together, and is used again when nobody else has it.
+  void make_sinks(const Work& work, Sinks& sinks) {
+    for (std::size_t i = 0; i < work.sink_columns.size(); ++i) {
+      if (work.sink_columns[i] == 0) continue;
+      const std::size_t size =
+          work.place->all.blocks * work.sink_columns[i] * work.place->all.stride;
+      if (!shares_) {
+        sinks[i] = std::make_shared<Buffer>(size);
+        continue;
+      }
+      std::shared_ptr<Buffer>& common = sinks_[{work.round, i}];
+      const bool taken = common && common.use_count() > 1 && share_ == 0;
+      if (!common || taken || common->size() < size) common = std::make_shared<Buffer>(size);
+      sinks[i] = common;
     }
-    return &kept_[key];
   }
 
-  static bool still_right(const Kept& kept, const SetProgram& set,
-                          const std::vector<const Tensor*>& shared) {
-    if (!kept.valid) return false;
-    for (std::size_t i = 0; i < set.kept_depends.size(); ++i) {
-      if (!same_bits(kept.depends[i], *shared[set.kept_depends[i]])) return false;
+  // Most rounds of most clients: no thread, no tree, and the memory of the last time.
+  void encode_one_chunk(const Call& call, Work& work, std::vector<MergeState>& states) const {
+    if (!work.frame) {
+      work.frame = start(call);
+    } else {
+      prepare_frame(call, *work.frame);
+    }
+    Frame& frame = *work.frame;
+    try {
+      run_chunk(call, 0, nullptr, frame);
+    } catch (...) {
+      work.frame.reset();  // what it has folded belongs to nobody
+      throw;
+    }
+    for (std::size_t i = 0; i < work.ours.size(); ++i) {
+      if (!work.ours[i]) continue;
+      std::unique_ptr<engine::Accumulator>& accumulator = frame.accumulators[i];
+      accumulator->finish(states[i]);
+      if (!accumulator->restart()) accumulator = accumulator_for(work.round->merges[i]);
+    }
+    if (!frame.outside.empty()) call.outside->add(frame.outside);
+  }
+
+  bool still_right(const Kept& kept, const Work& work) const {
+    if (share_ >= kept.made.size()) return false;
+    const Kept::Made& made = kept.made[share_];
+    if (!made.valid || made.arrays != work.arrays) return false;
+    for (std::size_t i = 0; i < work.set->kept_depends.size(); ++i) {
+      if (!same_bits(made.depends[i], *work.shared[work.set->kept_depends[i]])) return false;
     }
     return true;
   }
 
   std::vector<MergeState> encode_chunks(const Call& call) const {
     if (plan().exact) return encode_exactly(call);
-    MergeTree tree(call.round.merges, call.cut.chunks);
+    MergeTree tree(call.work.round->merges, call.cut.chunks);
     const std::size_t threads = useful_threads(call);
     // Chunks go to whoever is free. A table that is read goes in as many runs as there are threads, or
     // in one when reading must begin at its beginning.
@@ -589,7 +712,7 @@ class Engine::Impl {
   std::vector<MergeState> encode_exactly(const Call& call) const {
     const std::size_t threads = useful_threads(call);
     const std::size_t runs = !reads() || table_->seekable() ? threads : 1;
-    MergeTree tree(call.round.merges, runs);
+    MergeTree tree(call.work.round->merges, runs);
     std::atomic<std::size_t> next = 0;
     in_parallel(runs, threads, [&](std::size_t run) {
       const portable::Scope scope(true);
@@ -619,48 +742,54 @@ class Engine::Impl {
   Reading start_reading(const Call& call, std::size_t chunk) const {
     const std::size_t first = chunk * call.cut.chunk * call.cut.block;
     return {table_->read(static_cast<std::int64_t>(first), call.cut.block, call.cut.stride),
-            Buffer(table_->columns() * call.cut.stride)};
+            Buffer(table_->columns() * call.cut.stride),
+            Buffer(call.work.set->kept_columns * call.cut.stride)};
   }
 
   // A frame that has folded nothing yet.
   Frame start(const Call& call) const {
-    // Kept from call to call: many small clients would spend their time on it otherwise.
-    thread_local Buffer scratch;
-    scratch.reserve(call.program.scratch_columns * call.cut.stride);
-    thread_local Buffer passing;  // what nothing is kept of, for one block
-    if (call.kept == nullptr) passing.reserve(call.set.kept_columns * call.cut.stride);
     Frame frame;
     frame.program = &program();
     frame.sizes = &sizes();
     frame.exact = plan().exact;
-    frame.stride = call.cut.stride;
-    frame.shared = call.shared;
-    for (const Merge& merge : call.round.merges) {
-      const bool ours = record_set_of(merge) == call.set.record_set;
-      frame.accumulators.push_back(ours ? accumulator_for(merge) : nullptr);
-    }
-    frame.sinks.resize(call.sink_columns.size());
-    frame.sources.resize(engine::first_input + call.set.tables.inputs.size());
-    frame.sources[engine::scratch] = scratch.data();
-    frame.sources[engine::kept] = passing.data();
-    frame.sources[engine::fills] = call.fills.data();
+    for (std::size_t i = 0; i < call.work.ours.size(); ++i)
+      frame.accumulators.push_back(call.work.ours[i] ? accumulator_for(call.work.round->merges[i])
+                                                     : nullptr);
+    frame.sinks.resize(call.work.sink_columns.size());
+    frame.sources.resize(engine::first_input + call.work.set->tables.inputs.size());
+    prepare_frame(call, frame);
     return frame;
+  }
+
+  // What changes from call to call.
+  void prepare_frame(const Call& call, Frame& frame) const {
+    // Kept from call to call: many small clients would spend their time on it otherwise.
+    thread_local Buffer scratch;
+    scratch.reserve(call.program.scratch_columns * call.cut.stride);
+    frame.stride = call.cut.stride;
+    frame.shared = call.work.shared;
+    frame.sources[engine::scratch] = scratch.data();
+    frame.sources[engine::fills] = call.work.fills.data();
+    frame.outside.clear();
   }
 
   void run_chunk(const Call& call, std::size_t chunk, Reading* reading, Frame& frame) const {
     const std::size_t last = std::min((chunk + 1) * call.cut.chunk, call.cut.blocks);
     for (std::size_t b = chunk * call.cut.chunk; b < last; ++b) {
       if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
+      const std::size_t place = call.first + b;  // of the block in the arrays
       frame.records = call.cut.length(b);
-      if (call.kept != nullptr)
-        frame.sources[engine::kept] = call.kept + b * call.set.kept_columns * call.cut.stride;
+      frame.sources[engine::kept] =
+          reading != nullptr ? reading->kept.data()
+                             : call.kept + place * call.work.set->kept_columns * call.cut.stride;
       if (reading != nullptr) reading->cursor->next(reading->block.data());
       for (std::size_t i = 0; i < frame.sinks.size(); ++i) {
-        if (call.sink_columns[i] > 0)
-          frame.sinks[i] = (*call.sinks)[i]->data() + b * call.sink_columns[i] * call.cut.stride;
+        if (call.work.sink_columns[i] > 0)
+          frame.sinks[i] =
+              (*call.sinks)[i]->data() + place * call.work.sink_columns[i] * call.cut.stride;
       }
-      for (std::size_t i = 0; i < call.set.tables.inputs.size(); ++i) {
-        frame.sources[engine::first_input + i] = input_block(call, i, b, reading);
+      for (std::size_t i = 0; i < call.work.arrays.size(); ++i) {
+        frame.sources[engine::first_input + i] = input_block(call, i, place, reading);
       }
       engine::run(call.program, frame);
     }
@@ -668,7 +797,7 @@ class Engine::Impl {
 
   // What a frame has folded.
   std::vector<MergeState> finish(const Call& call, Frame& frame) const {
-    std::vector<MergeState> states = zeros(call.round);
+    std::vector<MergeState> states = call.work.zeros;
     for (std::size_t i = 0; i < states.size(); ++i) {
       if (frame.accumulators[i]) frame.accumulators[i]->finish(states[i]);
     }
@@ -686,9 +815,9 @@ class Engine::Impl {
 
   // The first column of an input in a block.
   double* input_block(const Call& call, std::size_t index, std::size_t b, Reading* reading) const {
-    if (const Array& array = call.arrays[index])
-      return array->data() + b * call.set.tables.input_columns[index] * call.cut.stride;
-    const std::string name = *table_name(call.set.tables.inputs[index]);
+    if (const Array& array = call.work.arrays[index])
+      return array->data() + b * call.work.set->tables.input_columns[index] * call.cut.stride;
+    const std::string name = *table_name(call.work.set->tables.inputs[index]);
     const RecordTable::Place& place = table_->inputs().find(name)->second;
     const double* block = reading != nullptr ? reading->block.data() : table_->kept(b);
     return const_cast<double*>(block) + place.first * call.cut.stride;
@@ -696,7 +825,9 @@ class Engine::Impl {
 
   std::shared_ptr<const Encoders> encoders_;
   EngineOptions options_;
-  engine::Cuts cuts_;
+  std::shared_ptr<const Shares> shares_;  // of several clients or batches
+  std::size_t share_ = 0;                 // the one at work, inside a block
+  engine::Places places_;
   std::map<NodeId, Array> arrays_;  // of inputs that are not read from a table
   std::shared_ptr<const RecordTable> table_;
   std::map<NodeId, std::string> table_names_;  // of inputs that the table has under another name
@@ -705,6 +836,10 @@ class Engine::Impl {
   std::map<std::size_t, Array> results_;  // of a block
   std::map<std::string, Tensor> kept_results_;
   std::map<std::pair<int, std::string>, Kept> kept_;
+  std::vector<const Round*> rounds_;
+  std::vector<std::unique_ptr<Prepared>> prepared_;  // by round
+  std::map<const engine::StoreProgram*, std::optional<Work>> stores_;
+  std::map<std::pair<const Round*, std::size_t>, std::shared_ptr<Buffer>> sinks_;
 };
 
 Engine::Engine(std::shared_ptr<const Encoders> encoders, const Client& client,
@@ -729,16 +864,30 @@ std::optional<Tensor> Engine::array(const std::string& input) const { return imp
 
 std::vector<MergeState> Engine::encode(const Round& round,
                                        const std::map<NodeId, Tensor>& received) {
-  return impl_->encode(round, received).states;
+  return encode_all(round, received).states;
 }
 Engine::Encoded Engine::encode_all(const Round& round, const std::map<NodeId, Tensor>& received) {
+  return impl_->encode(round, [&](NodeId id) {
+    const auto value = received.find(id);
+    return value == received.end() ? nullptr : &value->second;
+  });
+}
+Engine::Encoded& Engine::encode_again(const Round& round, const Received& received) {
   return impl_->encode(round, received);
 }
 const std::map<std::string, Tensor>& Engine::kept() const { return impl_->kept(); }
 bool Engine::has_private() const { return impl_->has_private(); }
 void Engine::save_private(ByteWriter& out) const { impl_->save_private(out); }
 void Engine::restore_private(ByteReader& saved) { impl_->restore_private(saved); }
-void Engine::count(const std::map<std::string, std::int64_t>& counts) { impl_->count(counts); }
+void Engine::cut(const std::map<std::string, std::int64_t>& counts,
+                 std::shared_ptr<const Shares> shares) {
+  impl_->cut(counts, std::move(shares));
+}
+void Engine::work_on(std::size_t share) { impl_->work_on(share); }
+void Engine::forget() { impl_->forget(); }
+const engine::Cut& Engine::cut_of(const std::string& record_set) const {
+  return impl_->cut_of(record_set);
+}
 void Engine::give(std::size_t input, std::shared_ptr<const engine::Buffer> array) {
   impl_->give(input, std::move(array));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -17,15 +18,14 @@
 namespace starfold {
 namespace engine {
 class Buffer;
-}
+struct Cut;
+}  // namespace engine
 
 struct EngineOptions {
   std::int64_t block_records = 512;  // records per block; results differ by rounding at most
   int threads = 1;                   // results are the same bits for any number
   // Set to end a round early: it is looked at between blocks, and the round then fails.
   const std::atomic<bool>* stop = nullptr;
-  // Bytes that may still be kept between rounds beside the records; engines take from it what they keep. None: all they need.
-  std::shared_ptr<std::atomic<std::int64_t>> room = nullptr;
 };
 
 // The encoders of a plan, compiled for given sizes when a round first needs them. The engines of many
@@ -58,10 +58,12 @@ class Engine {
   // name and type are the same. With `most`, over the first of them alone.
   Engine(std::shared_ptr<const Encoders> encoders, const Engine& same_client,
          std::int64_t most = std::numeric_limits<std::int64_t>::max());
-  // For a block: over so many records of each set, which are given array by array, or lie in a table.
+  // For a block: over so many records of each set, which are given array by array, or lie in a table. With shares they
+  // belong to several clients, or to several batches of one.
   struct Records {
     std::map<std::string, std::int64_t> counts;
-    std::shared_ptr<const RecordTable> table;
+    std::shared_ptr<const RecordTable> table = nullptr;
+    std::shared_ptr<const Shares> shares = nullptr;
   };
   Engine(std::shared_ptr<const Encoders> encoders, const Records& records, EngineOptions options);
   ~Engine();
@@ -78,6 +80,10 @@ class Engine {
     std::vector<std::vector<Tensor>> passes;
   };
   Encoded encode_all(const Round& round, const std::map<ir::NodeId, Tensor>& received);
+  // The same for who asks often: values where they are, null for one that is not there, and a result that lasts until
+  // the next call.
+  using Received = std::function<const Tensor*(ir::NodeId)>;
+  Encoded& encode_again(const Round& round, const Received& received);
 
   // What its client keeps so far, by name.
   const std::map<std::string, Tensor>& kept() const;
@@ -87,8 +93,13 @@ class Engine {
   void save_private(ByteWriter& out) const;
   void restore_private(ByteReader& saved);
 
-  // For a block: its records, input by input, and a federated result that a round has laid down.
-  void count(const std::map<std::string, std::int64_t>& counts);
+  // For a block: its records, input by input, and a federated result that a round has laid down. Rounds are of one share
+  // alone, beginning with the first; what is laid down for each lies together.
+  void cut(const std::map<std::string, std::int64_t>& counts, std::shared_ptr<const Shares> shares);
+  void work_on(std::size_t share);
+  const engine::Cut& cut_of(const std::string& record_set) const;
+  // Arrays hold other numbers than before: what was computed of them goes.
+  void forget();
   void give(std::size_t input, std::shared_ptr<const engine::Buffer> array);
   void give_table(std::size_t input, const std::string& name);
   std::shared_ptr<const engine::Buffer> result(std::size_t output) const;

@@ -1,6 +1,7 @@
 #include "starfold/runtime/engine_blocks.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "starfold/base/error.h"
@@ -18,44 +19,42 @@ std::size_t cells_of(const Type& type, const SizeValues& sizes) {
   return static_cast<std::size_t>(element_count(cell_shape(type, sizes)));
 }
 
-std::map<std::string, std::int64_t> counts_of(const Cuts& cuts) {
+std::map<std::string, std::int64_t> counts_of(const Places& places) {
   std::map<std::string, std::int64_t> counts;
-  for (const auto& [record_set, cut] : cuts)
-    counts[record_set] = static_cast<std::int64_t>(cut.records);
+  for (const auto& [record_set, place] : places)
+    counts[record_set] = static_cast<std::int64_t>(place.cut.records);
   return counts;
 }
 
-// Some records of an array in this order, as an array of their own.
-Array gather(const Buffer& from, const Cut& cut, std::size_t cells,
-             std::span<const std::uint32_t> records, const Cut& to) {
-  auto result = std::make_shared<Buffer>();
-  result->allocate(to.blocks * cells * to.stride);
-  for (std::size_t b = 0; b < to.blocks; ++b) {
-    const std::size_t length = to.length(b);
-    double* block = result->data() + b * cells * to.stride;
-    for (std::size_t r = 0; r < to.stride; ++r) {
-      if (r >= length) {
-        for (std::size_t c = 0; c < cells; ++c) block[c * to.stride + r] = 0;
-        continue;
-      }
-      const std::size_t record = records[b * to.block + r];
-      const double* source =
-          from.data() + record / cut.block * cells * cut.stride + record % cut.block;
-      for (std::size_t c = 0; c < cells; ++c) block[c * to.stride + r] = source[c * cut.stride];
-    }
-  }
-  return result;
+// The row of a client in an array over *client: its first number; the others are cut.stride apart.
+double* row_in(const Buffer& array, const Cut& cut, std::size_t cells, std::size_t client) {
+  return array.data() + client / cut.block * cells * cut.stride + client % cut.block;
 }
 
-// A plan to its end over the records of an engine. `results` are the shared outputs, by name.
-Results run_plan(const std::shared_ptr<const Plan>& plan, const SizeValues& sizes,
-                 const Settings& settings, Engine& engine) {
-  Machine machine(plan, sizes, settings);
-  while (machine.round() != nullptr) {
-    Engine::Encoded encoded = engine.encode_all(*machine.round(), machine.to_send());
-    machine.absorb(encoded.states, std::move(encoded.passes));
+// Records of an array in this order, as an array that is cut in another way. Column by column: one lies in the cache
+// while it is read in any order.
+void gather(const Buffer& from, const Place& place, std::size_t cells,
+            std::span<const std::uint32_t> order, const Cut& to, Buffer& result) {
+  const Cut& cut = place.cut;
+  for (std::size_t c = 0; c < cells; ++c) {
+    const double* column = from.data() + (place.first * cells + c) * cut.stride;
+    for (std::size_t b = 0; b < to.blocks; ++b) {
+      const std::span<const std::uint32_t> records = order.subspan(to.start(b), to.length(b));
+      double* out = result.data() + (b * cells + c) * to.stride;
+      if (cut.blocks == 1) {
+        for (std::size_t r = 0; r < records.size(); ++r) out[r] = column[records[r]];
+      } else {
+        for (std::size_t r = 0; r < records.size(); ++r)
+          out[r] = column[records[r] / cut.block * cells * cut.stride + records[r] % cut.block];
+      }
+    }
   }
-  return machine.results();
+}
+
+std::vector<std::uint32_t> in_order(std::size_t count) {
+  std::vector<std::uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0U);
+  return order;
 }
 
 }  // namespace
@@ -65,122 +64,181 @@ const Cut& client_cut() {
   return cut;
 }
 
-Array array_of_row(const Tensor& row) {
-  const std::size_t stride = client_cut().stride;
-  auto array = std::make_shared<Buffer>(row.data.size() * stride);
-  for (std::size_t c = 0; c < row.data.size(); ++c) array->data()[c * stride] = row.data[c];
-  return array;
-}
-
-Tensor row_of_array(const Buffer& array, Shape shape) {
-  Tensor row(std::move(shape));
-  for (std::size_t c = 0; c < row.data.size(); ++c)
-    row.data[c] = array.data()[c * client_cut().stride];
-  return row;
-}
-
 Blocks::Blocks(const Plan& plan, const SizeValues& sizes, EngineOptions options, Compiled encoders)
     : plan_(plan), sizes_(sizes), options_(options), encoders_(std::move(encoders)) {}
 
 // Hands a block its operands; false when they are those of the last time.
 bool Blocks::see(Run& run, NodeId id, const Around& around) const {
   const ir::Local& block = *node(id).block;
-  std::vector<Tensor> shared;
-  std::vector<Array> arrays;
-  for (std::size_t i = 0; i < block.body.inputs.size(); ++i) {
-    const NodeId operand = node(id).args[block.first_input() + i];
+  const std::size_t count = block.body.inputs.size();
+  const bool first = run.inputs.size() != count;
+  run.shared.resize(count);
+  run.arrays.resize(count);
+  run.rows.resize(count);
+  run.inputs.assign(count, nullptr);
+  bool same = run.valid && !first;
+  for (std::size_t i = 0; i < count; ++i) {
+    const NodeId operand = node(id).args[i];
     const Type& type = node(operand).type();
     if (!type.federated()) {
-      shared.push_back(around.shared(operand));
-    } else if (!block.batches && type.record_set() == ir::client_set) {
-      shared.push_back(row_of_array(*around.array(operand), cell_shape(type, sizes_)));
-    } else if (!block.batches && around.table_name(operand)) {
-      run.engine->give_table(i, *around.table_name(operand));
+      const Tensor& value = around.shared(operand);
+      if (!same || !same_bits(run.shared[i], value)) {
+        run.shared[i] = value;
+        same = false;
+      }
+      run.inputs[i] = &run.shared[i];
+      continue;
+    }
+    const bool row = type.record_set() == ir::client_set;
+    if (const auto name = row ? std::nullopt : around.table_name(operand)) {
+      run.engine->give_table(i, *name);
+      continue;
+    }
+    Array array = around.array(operand);
+    same = same && array == run.arrays[i];
+    run.arrays[i] = std::move(array);
+    if (row) {
+      if (first) run.rows[i] = Tensor(cell_shape(type, sizes_));
+      run.inputs[i] = &run.rows[i];
     } else {
-      arrays.push_back(around.array(operand));
-      if (!block.batches) run.engine->give(i, arrays.back());
+      run.engine->give(i, run.arrays[i]);
     }
   }
-  const bool same = run.valid && arrays == run.arrays && shared.size() == run.shared.size() &&
-                    std::equal(shared.begin(), shared.end(), run.shared.begin(), same_bits);
-  run.shared = std::move(shared);
-  run.arrays = std::move(arrays);
-  run.valid = same;
   return !same;
 }
 
-const std::vector<Array>& Blocks::each_client(NodeId id, const Cuts& cuts, const Around& around) {
+// A plan to its end, over the records that the engine works on.
+void Blocks::run_plan(Run& run, NodeId id) const {
+  if (run.machine) {
+    run.machine->restart(run.inputs);
+  } else {
+    run.machine.emplace(plan_.blocks.at(id), run.inputs, sizes_);
+  }
+  Machine& machine = *run.machine;
+  const Engine::Received received = [&machine](NodeId value) { return machine.known(value); };
+  while (machine.round() != nullptr) {
+    Engine::Encoded& encoded = run.engine->encode_again(*machine.round(), received);
+    machine.absorb(encoded.states, std::move(encoded.passes));
+  }
+}
+
+const std::vector<Array>& Blocks::each_client(NodeId id, const Places& places,
+                                              const Around& around) {
   Run& run = runs_[id];
-  const std::shared_ptr<const Plan>& plan = plan_.blocks.at(id);
+  const ir::Program& body = plan_.blocks.at(id)->program;
   if (!run.engine)
-    run.engine = std::make_unique<Engine>(encoders_(id),
-                                          Engine::Records{counts_of(cuts), around.table}, options_);
+    run.engine = std::make_unique<Engine>(
+        encoders_(id), Engine::Records{counts_of(places), around.table, around.shares}, options_);
   if (!see(run, id, around)) return run.results;
-  Settings settings;
-  std::size_t next = 0;
-  for (const ir::Input& input : plan->program.inputs) {
-    if (!input.type.federated()) settings.shared.emplace(input.name, run.shared[next++]);
+  run.valid = false;
+  const Cut& cut = places.at(ir::client_set).all;
+  std::vector<std::shared_ptr<Buffer>> rows(body.outputs.size());
+  std::vector<std::size_t> cells(body.outputs.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ir::Node& output = body.graph[body.outputs[i].node];
+    cells[i] = cells_of(output.type(), sizes_);
+    if (!output.federated()) rows[i] = std::make_shared<Buffer>(cut.blocks * cells[i] * cut.stride);
   }
-  const Results results = run_plan(plan, sizes_, settings, *run.engine);
+  for (std::size_t client = 0; client < cut.records; ++client) {
+    if (around.shares) run.engine->work_on(client);
+    for (std::size_t i = 0; i < run.inputs.size(); ++i) {
+      if (run.inputs[i] != &run.rows[i]) continue;
+      std::vector<double>& row = run.rows[i].data;
+      const double* from = row_in(*run.arrays[i], cut, row.size(), client);
+      for (std::size_t c = 0; c < row.size(); ++c) row[c] = from[c * cut.stride];
+    }
+    run_plan(run, id);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!rows[i]) continue;
+      const Tensor& value = run.machine->output(i);
+      double* to = row_in(*rows[i], cut, cells[i], client);
+      for (std::size_t c = 0; c < cells[i]; ++c) to[c * cut.stride] = value.data[c];
+    }
+  }
   run.results.clear();
-  for (std::size_t i = 0; i < plan->program.outputs.size(); ++i) {
-    const ir::Output& output = plan->program.outputs[i];
-    run.results.push_back(plan->program.graph[output.node].federated()
-                              ? run.engine->result(i)
-                              : array_of_row(results.outputs.at(output.name)));
-  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    run.results.push_back(rows[i] ? Array(rows[i]) : run.engine->result(i));
   run.valid = true;
   return run.results;
 }
 
-std::vector<Tensor> Blocks::batches(NodeId id, const Cuts& cuts, const Around& around) {
+// Batches are shares of a client's records: each is worked on as a client of several is.
+void Blocks::cut_batches(Run& run, NodeId id, const Places& places, std::size_t size) {
+  const std::string& record_set = node(id).block->record_set;
+  const std::size_t records = places.at(record_set).cut.records;
+  if (run.engine && run.drawn == records && run.size == size) return;
+  auto shares = std::make_shared<Shares>();
+  std::vector<std::int64_t>& ends = shares->ends[record_set];
+  for (std::size_t end = 0; end < records;) {
+    end = std::min(end + size, records);
+    ends.push_back(static_cast<std::int64_t>(end));
+  }
+  shares->clients = ends.size();
+  if (run.engine) {
+    run.engine->cut(counts_of(places), shares);
+  } else {
+    run.engine = std::make_unique<Engine>(
+        encoders_(id), Engine::Records{counts_of(places), nullptr, shares}, options_);
+  }
+  run.drawn = records;
+  run.size = size;
+}
+
+void Blocks::draw_batches(Run& run, NodeId id, const Places& places, const Around& around,
+                          const Seed& seed) const {
+  const ir::Local& block = *node(id).block;
+  std::vector<std::uint32_t> order;
+  run.engine->forget();
+  // One after the other: who draws next on this thread has no more use for what was drawn before.
+  thread_local std::vector<std::shared_ptr<Buffer>> drawn_records;
+  drawn_records.resize(std::max(drawn_records.size(), block.body.inputs.size()));
+  for (std::size_t i = 0; i < block.body.inputs.size(); ++i) {
+    const NodeId operand = node(id).args[block.first_input() + i];
+    const Type& type = node(operand).type();
+    if (!type.federated()) continue;
+    // Other record sets stay as they are.
+    const Place& place = places.at(type.record_set());
+    const bool drawn = type.record_set() == block.record_set;
+    if (drawn && order.empty()) order = shuffled(place.cut.records, seed, Stream::batches);
+    const Cut& to = run.engine->cut_of(type.record_set());
+    const std::size_t cells = cells_of(type, sizes_);
+    if (!drawn_records[i]) drawn_records[i] = std::make_shared<Buffer>();
+    drawn_records[i]->reserve(to.blocks * cells * to.stride);
+    gather(*around.array(operand), place, cells, drawn ? order : in_order(place.cut.records), to,
+           *drawn_records[i]);
+    run.engine->give(i, drawn_records[i]);
+  }
+}
+
+std::vector<Tensor> Blocks::batches(NodeId id, const Places& places, const Around& around) {
   const ir::Node& batches = node(id);
   const ir::Local& block = *batches.block;
-  const std::shared_ptr<const Plan>& plan = plan_.blocks.at(id);
+  const Place& place = places.at(block.record_set);
   const std::size_t size = batch_size(around.shared(batches.args[0]).item(), batches.span);
   const Seed seed = seed_of(around.shared(batches.args[1]).item(), "batches");
-  const Cut& cut = cuts.at(block.record_set);
-  Run& run = runs_[id];
-  see(run, id, around);
-  const std::vector<std::uint32_t> order = shuffled(cut.records, seed, Stream::batches);
-  Settings settings;
-  std::size_t next = 0;
-  for (const ir::Input& input : plan->program.inputs) {
-    if (!input.type.federated()) settings.shared.emplace(input.name, run.shared[next++]);
-  }
-  const auto state = [&](std::size_t i) -> Tensor& {
-    return settings.shared.find(plan->program.inputs[i].name)->second;
-  };
-  for (std::size_t first = 0; first < cut.records; first += size) {
-    const std::span<const std::uint32_t> records =
-        std::span(order).subspan(first, std::min(size, cut.records - first));
-    std::map<std::string, std::int64_t> counts = counts_of(cuts);
-    counts[block.record_set] = static_cast<std::int64_t>(records.size());
-    if (!run.engine) {
-      run.engine =
-          std::make_unique<Engine>(encoders_(id), Engine::Records{counts, nullptr}, options_);
-    } else {
-      run.engine->count(counts);
-    }
-    const Cut drawn(counts.at(block.record_set), options_.block_records);
-    std::size_t array = 0;
-    for (std::size_t i = 0; i < plan->program.inputs.size(); ++i) {
-      const Type& type = plan->program.inputs[i].type;
-      if (!type.federated()) continue;
-      const Array& whole = run.arrays[array++];
-      run.engine->give(i, type.record_set() == block.record_set
-                              ? gather(*whole, cut, cells_of(type, sizes_), records, drawn)
-                              : whole);
-    }
-    const Results results = run_plan(plan, sizes_, settings, *run.engine);
-    for (std::size_t i = 0; i < block.states; ++i)
-      state(i) = results.outputs.at(plan->program.outputs[i].name);
-    if (plan->program.outputs.size() > block.states &&
-        results.outputs.at(plan->program.outputs.back().name).item() != 0)
-      break;
-  }
   std::vector<Tensor> states;
-  for (std::size_t i = 0; i < block.states; ++i) states.push_back(state(i));
+  Run& run = runs_[id];
+  run.inputs.assign(block.body.inputs.size(), nullptr);
+  states.reserve(block.states);
+  for (std::size_t i = 0; i < run.inputs.size(); ++i) {
+    const NodeId operand = batches.args[block.first_input() + i];
+    if (node(operand).federated()) continue;
+    run.inputs[i] = &around.shared(operand);
+    if (i >= block.states) continue;
+    states.push_back(*run.inputs[i]);
+    run.inputs[i] = &states[i];
+  }
+  if (place.cut.records == 0) return states;
+  cut_batches(run, id, places, size);
+  draw_batches(run, id, places, around, seed);
+  const bool may_end = block.body.outputs.size() > block.states;
+  const std::size_t count = (place.cut.records + size - 1) / size;
+  for (std::size_t batch = 0; batch < count; ++batch) {
+    run.engine->work_on(batch);
+    run_plan(run, id);
+    for (std::size_t i = 0; i < block.states; ++i) states[i] = run.machine->output(i);
+    if (may_end && run.machine->output(block.states).item() != 0) break;
+  }
   return states;
 }
 

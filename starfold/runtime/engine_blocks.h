@@ -10,17 +10,23 @@
 
 #include "starfold/runtime/engine.h"
 #include "starfold/runtime/engine_layout.h"
+#include "starfold/runtime/machine.h"
+#include "starfold/tensor/random_bits.h"
 
 namespace starfold::engine {
 
 using Array = std::shared_ptr<const Buffer>;
-using Cuts = std::map<std::string, Cut>;
+
+// The records of a set that an engine works on: all of them, or those of one share, which begin at block `first`.
+struct Place {
+  Cut all;
+  Cut cut;
+  std::size_t first = 0;
+};
+using Places = std::map<std::string, Place>;
 
 // The record set with one record, cut.
 const Cut& client_cut();
-// A client's own row, [s], as an array over *client, and back.
-Array array_of_row(const Tensor& row);
-Tensor row_of_array(const Buffer& array, Shape shape);
 
 // What a block reads of the engine around it.
 struct Around {
@@ -29,6 +35,7 @@ struct Around {
   // The name under which a table has an input, where there is a table.
   std::function<std::optional<std::string>(ir::NodeId)> table_name;
   std::shared_ptr<const RecordTable> table;
+  std::shared_ptr<const Shares> shares;  // where it is of several clients
 };
 
 class Blocks {
@@ -37,22 +44,34 @@ class Blocks {
   using Compiled = std::function<std::shared_ptr<const Encoders>(ir::NodeId)>;
   Blocks(const Plan& plan, const SizeValues& sizes, EngineOptions options, Compiled encoders);
 
-  // The results of `each client`, which are those of the last time where nothing that the block sees has changed.
-  const std::vector<Array>& each_client(ir::NodeId node, const Cuts& cuts, const Around& around);
+  // The results of `each client`, one client after the other, which are those of the last time where nothing that the
+  // block sees has changed.
+  const std::vector<Array>& each_client(ir::NodeId node, const Places& places,
+                                        const Around& around);
   // The states after `repeat batches`.
-  std::vector<Tensor> batches(ir::NodeId node, const Cuts& cuts, const Around& around);
+  std::vector<Tensor> batches(ir::NodeId node, const Places& places, const Around& around);
 
  private:
+  // A block with what it saw the last time, and memory for the next.
   struct Run {
     std::unique_ptr<Engine> engine;
-    std::vector<Tensor> shared;  // what it saw the last time
-    std::vector<Array> arrays;
+    std::optional<Machine> machine;
+    std::vector<Tensor> shared;         // by input: what all clients see,
+    std::vector<Array> arrays;          // or what has records; those of a table are null
+    std::vector<Tensor> rows;           // a client's own row
+    std::vector<const Tensor*> inputs;  // of the machine
     std::vector<Array> results;
     bool valid = false;
+    std::size_t drawn = 0;  // batches: how many records they were cut for, and how large they are
+    std::size_t size = 0;
   };
 
   const ir::Node& node(ir::NodeId id) const { return plan_.program.graph[id]; }
   bool see(Run& run, ir::NodeId id, const Around& around) const;
+  void run_plan(Run& run, ir::NodeId id) const;
+  void cut_batches(Run& run, ir::NodeId id, const Places& places, std::size_t size);
+  void draw_batches(Run& run, ir::NodeId id, const Places& places, const Around& around,
+                    const Seed& seed) const;
 
   const Plan& plan_;
   const SizeValues& sizes_;

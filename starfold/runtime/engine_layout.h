@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <new>
+#include <vector>
 
 #include "starfold/runtime/kernels/kernels.h"
 #include "starfold/runtime/numbers.h"
@@ -40,6 +42,12 @@ class Buffer {
 // How the records of one set are cut. The cut depends on nothing but their number and the options, so
 // results do not depend on the number of threads.
 struct Cut {
+  // Where several clients lie in common arrays no block has records of two.
+  struct Shared {
+    std::vector<std::size_t> starts;        // the first record of each block, and the end
+    std::vector<std::size_t> first_blocks;  // of each client, and the end
+  };
+
   std::size_t records = 0;
   std::size_t block = 0;   // records per block
   std::size_t stride = 0;  // from one column of a block to the next
@@ -53,12 +61,24 @@ struct Cut {
     if (records == 0) return;
     stride = kernels::padded(block);
     blocks = (records + block - 1) / block;
-    constexpr std::size_t most_chunks = 64;
-    constexpr std::size_t least_blocks = 8;
-    chunk = std::max(least_blocks, (blocks + most_chunks - 1) / most_chunks);
-    chunks = (blocks + chunk - 1) / chunk;
+    make_chunks();
   }
-  std::size_t length(std::size_t b) const { return std::min(block, records - b * block); }
+  // Clients whose records end here.
+  Cut(const std::vector<std::int64_t>& ends, std::int64_t block_records);
+
+  // The first record of a block, and how many it has.
+  std::size_t start(std::size_t b) const { return shared ? shared->starts[b] : b * block; }
+  std::size_t length(std::size_t b) const {
+    return shared ? shared->starts[b + 1] - shared->starts[b]
+                  : std::min(block, records - b * block);
+  }
+  // The cut of one client's records as if it were alone, in these blocks.
+  Cut of_client(std::size_t client) const;
+
+  std::shared_ptr<const Shared> shared = nullptr;
+
+ private:
+  void make_chunks();
 };
 
 // An input in column blocks: all columns of the first block, then those of the next.

@@ -27,10 +27,36 @@ Machine::Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Setti
   advance();
 }
 
+Machine::Machine(std::shared_ptr<const Plan> plan, std::vector<const Tensor*> inputs,
+                 SizeValues sizes)
+    : plan_(std::move(plan)),
+      demands_(demands_of(plan_->program)),
+      sizes_(std::move(sizes)),
+      inputs_(std::move(inputs)),
+      values_(plan_->program.graph.size()) {
+  results_.iterations.resize(plan_->program.loops.size());
+  frames_.push_back({&plan_->body});
+  advance();
+}
+
+void Machine::restart(const std::vector<const Tensor*>& inputs) {
+  inputs_ = inputs;
+  round_ = nullptr;
+  frames_.assign(1, {&plan_->body});
+  advance();
+}
+
+const Tensor* Machine::known(NodeId id) const {
+  const ir::Node& node = plan_->program.graph[id];
+  if (node.kind == Kind::input && !inputs_.empty()) return inputs_[node.index];
+  return values_[id].empty() ? nullptr : &values_[id].front();
+}
+
 const Tensor& Machine::value(NodeId id) const {
-  if (values_[id].empty())
+  const Tensor* const known = this->known(id);
+  if (known == nullptr)
     throw Bug(fmt::format("the value of node %{} was read before it was computed", id));
-  return values_[id].front();
+  return *known;
 }
 
 std::map<NodeId, Tensor> Machine::to_send() const {
@@ -48,7 +74,9 @@ void Machine::absorb(const std::vector<MergeState>& merged,
   for (std::size_t i = 0; i < round_->passes.size(); ++i)
     values_[round_->passes[i]] = std::move(passes.at(i));
   for (std::size_t i = 0; i < round_->merges.size(); ++i) {
-    values_[round_->merges[i].fold] = {round_->merges[i].monoid->finish(merged[i])};
+    std::vector<Tensor>& value = values_[round_->merges[i].fold];
+    value.resize(1);
+    value.front() = round_->merges[i].monoid->finish(merged[i]);
     check(round_->merges[i].fold);
   }
   round_ = nullptr;
@@ -82,10 +110,10 @@ void Machine::begin_loop(const LoopStep& step) {
   frame.loop = step.loop;
   frame.limit = iteration_limit(value(loop.count).item(), loop);
   std::vector<Tensor>& states = loop_values_[step.loop];
-  states.clear();
+  states.resize(loop.carried.size());
   // Private states are the clients' business: their places here hold nothing.
-  for (const ir::Carried& carried : loop.carried)
-    states.push_back(carried.type.federated() ? Tensor() : value(carried.init));
+  for (std::size_t i = 0; i < states.size(); ++i)
+    states[i] = loop.carried[i].type.federated() ? Tensor() : value(loop.carried[i].init);
   set_params(loop, states);
   frames_.push_back(frame);
   if (frame.limit == 0) close_loop();
@@ -93,7 +121,7 @@ void Machine::begin_loop(const LoopStep& step) {
 
 void Machine::set_params(const ir::Loop& loop, const std::vector<Tensor>& states) {
   for (std::size_t i = 0; i < states.size(); ++i) {
-    if (!loop.carried[i].type.federated()) values_[loop.carried[i].param] = {states[i]};
+    if (!loop.carried[i].type.federated()) put(loop.carried[i].param, states[i]);
   }
 }
 
@@ -102,8 +130,9 @@ bool Machine::end_block() {
   Frame& frame = frames_.back();
   record_traces(frame.loop);
   if (frame.loop == ir::no_loop) {
+    // Who runs a block asks for its outputs one by one.
     for (const ir::Output& output : plan_->program.outputs) {
-      if (!plan_->program.graph[output.node].federated())
+      if (inputs_.empty() && !plan_->program.graph[output.node].federated())
         results_.outputs[output.name] = value(output.node);
     }
     frames_.clear();
@@ -166,9 +195,32 @@ void Machine::check(NodeId id) {
 void Machine::compute(const std::vector<NodeId>& nodes) {
   const portable::Scope scope(plan_->exact);
   for (const NodeId id : nodes) {
-    values_[id] = evaluate(plan_->program.graph[id]);
-    check(id);
+    const ir::Node& node = plan_->program.graph[id];
+    if (!is_there(id) && !compute_in_place(node, values_[id])) values_[id] = evaluate(node);
+    if (!demands_.empty()) check(id);
   }
+}
+
+// Whether a value does not depend on when it is asked for.
+bool Machine::is_there(NodeId id) const {
+  const ir::Node& node = plan_->program.graph[id];
+  if (node.kind == Kind::input) return !inputs_.empty();
+  return (node.kind == Kind::constant || node.kind == Kind::size) && !values_[id].empty();
+}
+
+// Over the value of an earlier iteration.
+bool Machine::compute_in_place(const ir::Node& node, std::vector<Tensor>& result) {
+  if (node.kind != Kind::apply || result.size() != 1 || node.args.empty() || node.args.size() > 2)
+    return false;
+  const Tensor* args[2];
+  for (std::size_t i = 0; i < node.args.size(); ++i) args[i] = &value(node.args[i]);
+  return apply_in_place(node, args, result.front());
+}
+
+void Machine::put(NodeId id, const Tensor& value) {
+  std::vector<Tensor>& place = values_[id];
+  place.resize(1);
+  place.front() = value;
 }
 
 std::vector<Tensor> Machine::evaluate(const ir::Node& node) {

@@ -24,6 +24,11 @@ class Machine {
   // of this plan.
   Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings,
           ByteReader& saved, const std::atomic<bool>* stop = nullptr);
+  // For the plan of a block, which one client after the other runs: shared inputs by their place, which the caller keeps.
+  Machine(std::shared_ptr<const Plan> plan, std::vector<const Tensor*> inputs, SizeValues sizes);
+  // Begins anew with other inputs; what takes memory keeps it.
+  void restart(const std::vector<const Tensor*>& inputs);
+
   // Everything it knows, so that it goes on to the same bits.
   void save(ByteWriter& out) const;
 
@@ -31,6 +36,10 @@ class Machine {
   const Round* round() const { return round_; }
   // The values to send for this round, by node.
   std::map<ir::NodeId, Tensor> to_send() const;
+  // One of them; none while it is not known.
+  const Tensor* known(ir::NodeId id) const;
+  // Output number i, which is shared, when the program is done.
+  const Tensor& output(std::size_t i) const { return value(plan_->program.outputs[i].node); }
   // Takes the merged state of the round, and inside a block the results of its passes, and decodes up to the next one.
   void absorb(const std::vector<MergeState>& merged, std::vector<std::vector<Tensor>> passes = {});
 
@@ -60,6 +69,9 @@ class Machine {
   void finish_step();
   void record_traces(ir::LoopId loop);
   void check(ir::NodeId id);
+  bool is_there(ir::NodeId id) const;
+  bool compute_in_place(const ir::Node& node, std::vector<Tensor>& result);
+  void put(ir::NodeId id, const Tensor& value);
   void compute(const std::vector<ir::NodeId>& nodes);
   std::vector<Tensor> evaluate(const ir::Node& node);
   const Tensor& value(ir::NodeId id) const;
@@ -68,6 +80,7 @@ class Machine {
   Demands demands_;
   SizeValues sizes_;
   Arrays shared_;
+  std::vector<const Tensor*> inputs_;  // of a block, by their place; empty elsewhere
   std::vector<std::vector<Tensor>> values_;
   std::map<ir::LoopId, std::vector<Tensor>> loop_values_;
   std::vector<Frame> frames_;

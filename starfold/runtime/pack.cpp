@@ -15,6 +15,9 @@ using ir::NodeId;
 
 constexpr std::size_t few_clients = 16;        // not worth it
 constexpr std::int64_t few_records = 1 << 15;  // more fill blocks of their own
+constexpr double numbers_of_a_part = 1 << 22;
+constexpr double least_parts = 16;
+constexpr double least_numbers = 4096;  // of a part: less is done before a thread wakes
 
 // Whether the arrays of two clients differ in their number of records only.
 bool alike(const ir::Program& program, const Client& a, const Client& b) {
@@ -99,10 +102,42 @@ std::vector<Pack> keep_apart(const ir::Program& program, std::vector<Client> cli
   return packs;
 }
 
+namespace {
+
+std::shared_ptr<const Shares> shares_of(const Pack& pack, std::size_t first, std::size_t last) {
+  auto shares = std::make_shared<Shares>();
+  shares->clients = last - first;
+  for (const auto& [record_set, ends] : pack.ends) {
+    const std::int64_t before = first == 0 ? 0 : ends[first - 1];
+    for (std::size_t i = first; i < last; ++i) shares->ends[record_set].push_back(ends[i] - before);
+  }
+  return shares;
+}
+
+// Clients first to last - 1 of a pack of several, as a pack.
+Pack part_of(const ir::Program& program, const Pack& pack, std::size_t first, std::size_t last) {
+  if (last - first == 1)
+    return alone(program, unpack(program, pack, pack.records.arrays, first, last),
+                 pack.clients[first].place);
+  Pack part;
+  part.told_apart = true;
+  part.records = unpack(program, pack, pack.records.arrays, first, last);
+  part.records.name =
+      fmt::format("{} to {}", pack.clients[first].name, pack.clients[last - 1].name);
+  const auto begin = pack.clients.begin();
+  part.clients.assign(begin + static_cast<std::ptrdiff_t>(first),
+                      begin + static_cast<std::ptrdiff_t>(last));
+  part.ends = part.records.shares->ends;
+  return part;
+}
+
+}  // namespace
+
 Client unpack(const ir::Program& program, const Pack& pack, const Arrays& arrays, std::size_t first,
               std::size_t last) {
   Client part;
   part.name = last - first == 1 ? pack.clients[first].name : pack.records.name;
+  if (pack.told_apart && last - first > 1) part.shares = shares_of(pack, first, last);
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated()) continue;
     const std::vector<std::int64_t>& ends = pack.ends.at(input.type.record_set());
@@ -146,9 +181,36 @@ std::vector<Pack> take_apart(const ir::Program& program, Pack pack) {
   return packs;
 }
 
+std::vector<Pack> in_parts(const ir::Program& program, Pack pack) {
+  pack.told_apart = true;
+  double numbers = 0;
+  for (const auto& [name, array] : pack.records.arrays)
+    numbers += static_cast<double>(array.count());
+  // Enough parts for every thread to have some, and values per client that lie beside each other.
+  const double most = std::clamp(numbers / least_parts, least_numbers, numbers_of_a_part);
+  double records = 0;
+  for (const auto& [record_set, ends] : pack.ends) records += static_cast<double>(ends.back());
+  std::vector<Pack> parts;
+  std::size_t first = 0;
+  double so_far = 0;
+  for (std::size_t i = 0; i < pack.clients.size(); ++i) {
+    double own = 0;
+    for (const auto& [record_set, ends] : pack.ends)
+      own += static_cast<double>(ends[i] - (i == 0 ? 0 : ends[i - 1])) * numbers /
+             std::max(records, 1.0);
+    if (i > first && so_far + own > most) {
+      parts.push_back(part_of(program, pack, first, i));
+      first = i;
+      so_far = 0;
+    }
+    so_far += own;
+  }
+  parts.push_back(part_of(program, pack, first, pack.clients.size()));
+  return parts;
+}
+
 std::vector<Pack> pack_clients(const ir::Program& program, std::vector<Client> clients) {
   require_names(clients);
-  if (tells_clients_apart(program)) return keep_apart(program, std::move(clients));
   std::vector<std::size_t> small;
   bool fit = clients.size() > few_clients && binds(program, clients.front());
   for (std::size_t i = 0; fit && i < clients.size(); ++i) {
@@ -157,7 +219,11 @@ std::vector<Pack> pack_clients(const ir::Program& program, std::vector<Client> c
   }
   std::vector<Pack> packs;
   const bool together = fit && small.size() > few_clients;
-  if (together) packs.push_back(pack_together(program, clients, small));
+  if (together && tells_clients_apart(program)) {
+    packs = in_parts(program, pack_together(program, clients, small));
+  } else if (together) {
+    packs.push_back(pack_together(program, clients, small));
+  }
   for (std::size_t i = 0; i < clients.size(); ++i) {
     if (!together || reported_records(program, clients[i]) >= few_records)
       packs.push_back(alone(program, std::move(clients[i]), i));

@@ -23,6 +23,8 @@ struct Pack {
   std::vector<PackedClient> clients;
   // By record set: where the records of each client end. Empty for a client that is alone.
   std::map<std::string, std::vector<std::int64_t>> ends;
+  // Whether the program asks which records are whose: then `records` tells.
+  bool told_apart = false;
 };
 
 // Every client by itself: it is asked and answers alone.
@@ -44,6 +46,9 @@ bool tells_clients_apart(const ir::Program& program);
 
 // Every client of a pack by itself.
 std::vector<Pack> take_apart(const ir::Program& program, Pack pack);
+// A pack in parts that threads share, for a program that tells clients apart: a part goes through its blocks one client
+// after the other.
+std::vector<Pack> in_parts(const ir::Program& program, Pack pack);
 
 // The records that a report counts for a client: those of the bare star, or of the first named one.
 std::int64_t reported_records(const ir::Program& program, const Client& client);

@@ -71,6 +71,7 @@ struct Dim {
 struct TypeExpr {
   std::vector<Dim> dims;
   Span span;
+  bool function = false;  // of a parameter that is called: `fn`
 };
 
 struct Stmt;

@@ -137,6 +137,7 @@ void bare(Layout& layout, const ast::Expr& expr) {
 void lay_out(Layout& layout, const ast::Expr& expr) { operand(layout, expr, level_or); }
 
 void lay_out(Layout& layout, const ast::TypeExpr& type) {
+  if (type.function) return layout.text("fn");
   lay_out_list(layout, "[", type.dims, "]", [&](const ast::Dim& dim) {
     if (dim.star) return layout.text("*" + dim.record_set);
     operand(layout, *dim.size, level_sum);

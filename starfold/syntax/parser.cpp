@@ -227,6 +227,13 @@ bool Parser::parameters(ast::Fn& fn) {
            fmt::format("write the type, for example: {} : [p]", parameter->text));
       return false;
     }
+    if (at(TokenKind::kw_fn)) {
+      ast::TypeExpr called;
+      called.span = span(take());
+      called.function = true;
+      fn.params.push_back({std::move(*parameter), std::move(called)});
+      return true;
+    }
     fn.params.push_back({std::move(*parameter), type()});
     return !failed_;
   });

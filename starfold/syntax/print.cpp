@@ -71,6 +71,7 @@ std::string expr(const Expr& e) {
 }
 
 std::string type(const ast::TypeExpr& t) {
+  if (t.function) return "fn";
   std::string text = "[";
   for (const ast::Dim& dim : t.dims) {
     text += (text.size() > 1 ? ", " : "") + (dim.star ? star(dim.record_set) : expr(*dim.size));

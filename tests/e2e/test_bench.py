@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("STARFOLD", ROOT / "build" / "starfold")).resolve().parent
 ROWS = ("logistic_gradient newton_step node_support node_support_newton private_logistic private_noise masked_round exact_sums exact_gradient exact_newton " 
         "logistic_fit covariance elementwise mlp_gradient "
-        "kmeans_step many_clients flower_rounds parquet_stream startup").split()
+        "kmeans_step many_clients flower_rounds fedavg network_batches many_blocks parquet_stream startup").split()
 
 pytestmark = pytest.mark.skipif(not (BUILD / "starfold_contestant").exists(), reason="the benchmarks are not built")
 

@@ -1,9 +1,10 @@
 """Values per client: what a NumPy program that knows the split computes, what stays at clients, samples, nodes."""
 import json
+import subprocess
 
 import numpy as np
 from conftest import ROOT, array
-from node_federation import hospital
+from node_federation import hospital, wait_until
 
 FEDAVG = """
 input x : [*, p]
@@ -305,6 +306,27 @@ def test_going_on_with_private_states(nodes):
     assert [len(np.load(files[0])) for files in kept] == [len(hospital(i)["y"]) for i in range(2)]
 
 
+def test_killed_with_private_states_and_resumed_to_the_same_bits(nodes):
+    """A node and the coordinator are killed in the middle, three times: control variates go on where they were."""
+    for i, name in enumerate(("a", "b")):
+        nodes.add(name, hospital(i), policy="local_blocks = true\nmax_ratio = 1e9\nmax_total_ratio = 1e9\nmax_rounds = 100000")
+    program = SMALL.replace("repeat 6", "repeat 120")
+    expected = nodes.run(nodes.local(program, NODE_INPUTS))[1]["outputs"]
+    study = nodes.study(program, NODE_INPUTS, 'checkpoint = "run"\ntimeout = "60s"')
+    for turn in range(3):
+        resume = ["--resume"] if (nodes.folder / "run/checkpoint").exists() else []
+        before = len(nodes.nodes[0].lines())
+        process = subprocess.Popen([nodes.command, "run", str(study), "--json", *resume], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_until(lambda: len(nodes.nodes[0].lines()) > before + 10 or process.poll() is not None)
+        nodes.nodes[turn % 2].kill()
+        process.kill()
+        process.communicate()
+        nodes.nodes[turn % 2].start()
+    code, answer, err = nodes.run(study, "--resume")
+    assert code == 0, err
+    assert answer["outputs"] == expected
+
+
 def table(name):
     lines = (ROOT / "tests" / "data" / name).read_text().split()
     return {key: np.array([float(row.split(",")[i]) for row in lines[1:]]) for i, key in enumerate(lines[0].split(","))}
@@ -344,3 +366,173 @@ def test_ready_made_programs_run(starfold, federation):
     result = starfold("run", "network", "--json", *federation(clients))
     assert result.code == 0, result.err
     assert result.json()["traces"]["loss"][-1] < result.json()["traces"]["loss"][0]
+
+
+def newton(client, ridge=1.0, start=0.0):
+    x = np.hstack([np.ones((len(client["x"]), 1)), client["x"]])
+    b = np.full(x.shape[1], start)
+    for _ in range(100):
+        mu = 1 / (1 + np.exp(-x @ b))
+        h = x.T @ ((mu * (1 - mu))[:, None] * x) + ridge * np.eye(x.shape[1])
+        b = b - np.linalg.solve(h, x.T @ (mu - client["y"]) + ridge * b)
+    return b
+
+
+def test_one_shot_averaging_is_numpys(starfold, federation, tmp_path):
+    clients = split(4)
+    counts = np.array([len(c["y"]) for c in clients.values()])
+    want = counts @ np.array([newton(c) for c in clients.values()]) / counts.sum()
+    got = starfold("run", "one_shot", "--json", *federation(clients), "--out", tmp_path / "out")
+    assert np.abs(theta_of(got) - want).max() < 1e-10
+    assert got.json()["rounds"] <= 2  # one, and one after which the models are kept
+    own = np.load(tmp_path / "out" / "clients" / "site0" / "own.npy")[0]
+    assert np.abs(own - newton(clients["site0"])).max() < 1e-10
+
+
+def test_fedyogi_is_numpys(starfold, federation):
+    clients = split(5)
+    rows = {name: {"x": np.hstack([np.ones((len(c["x"]), 1)), c["x"]]), "y": c["y"]} for name, c in clients.items()}
+    theta, m, v = np.zeros(4), np.zeros(4), np.full(4, 1e-6)
+    counts = np.array([len(c["y"]) for c in rows.values()])
+    for _ in range(50):
+        models = []
+        for client in rows.values():
+            b = theta
+            for _ in range(5):
+                b = b - 0.5 * gradient(client, b)
+            models.append(b)
+        g = theta - counts @ np.array(models) / counts.sum()
+        m = 0.9 * m + 0.1 * g
+        v = v - 0.01 * g**2 * np.sign(v - g**2)
+        theta = theta - 0.1 * m / (np.sqrt(v) + 1e-3)
+    assert np.abs(theta_of(starfold("run", "fedyogi", "--json", *federation(clients))) - theta).max() < 1e-9
+
+
+def test_personal_layers_stay_and_fit_better(starfold, federation, tmp_path):
+    clients = split(6, sizes=(40, 50, 60))
+    for i, client in enumerate(clients.values()):
+        if i == 1:
+            client["y"] = 1 - client["y"]  # the same covariates mean the opposite here
+    got = starfold("run", "personal", "--json", *federation(clients), "--out", tmp_path / "out", "--set", "rounds=60")
+    assert got.code == 0, got.err
+    together = starfold("run", "fedavg", "--json", *federation(clients)).json()["traces"]["loss"][-1]
+    assert got.json()["traces"]["loss"][-1] < 0.8 * together
+    heads = [np.load(tmp_path / "out" / "clients" / name / "head.npy") for name in clients]
+    assert np.abs(heads[0] - heads[1]).max() > 0.5
+    predicted = np.load(tmp_path / "out" / "clients" / "site1" / "predicted.npy")
+    assert np.mean((predicted > 0.5) == clients["site1"]["y"]) > 0.75
+    assert list(got.json()["outputs"]) == ["layer"]
+
+
+def test_the_within_estimator_is_least_squares_with_a_constant_per_client(starfold, federation):
+    clients = split(7, sizes=(20, 7, 11, 34))
+    random = np.random.default_rng(1)
+    for i, client in enumerate(clients.values()):
+        client["y"] = client["x"] @ np.array([1.0, -2, 0.5]) + 10 * i + random.normal(size=len(client["y"]))
+    constants = [np.repeat(np.arange(4) == i, len(c["y"]), axis=0).reshape(4, -1).T for i, c in enumerate(clients.values())]
+    x = np.hstack([np.vstack([c["x"] for c in clients.values()]), np.vstack(constants)])
+    y = np.concatenate([c["y"] for c in clients.values()])
+    beta, rest, _, _ = np.linalg.lstsq(x, y, rcond=None)
+    errors = np.sqrt(np.diag(np.linalg.inv(x.T @ x)) * rest / (len(y) - x.shape[1]))
+    out = starfold("run", "within", "--json", *federation(clients)).json()["outputs"]
+    np.testing.assert_allclose(array(out["beta"]), beta[:3], rtol=1e-10)
+    np.testing.assert_allclose(array(out["beta_se"]), errors[:3], rtol=1e-10)
+
+
+def test_simulated_clients_stand_together(starfold, program):
+    """A simulation packs clients that a program tells apart; samples do not."""
+    path = program(SCAFFOLD)
+    simulation = ["--set", "p=3", "--simulate", "clients=40,records=integers(1, 18),y=bernoulli(0.4)"]
+    packed = starfold("run", path, "--json", *simulation)
+    assert packed.code == 0, packed.err
+    assert packed.json()["packed_clients"] == 40
+    apart = starfold("run", path, "--json", *simulation, "--sample", "40")
+    assert apart.json()["packed_clients"] == 0
+    assert np.abs(theta_of(packed) - theta_of(apart)).max() < 1e-12
+    assert [c["bytes_sent"] for c in packed.json()["clients"]] == [c["bytes_sent"] for c in apart.json()["clients"]]
+
+
+ANY_LOSS = """
+import fl
+input x : [*, p]
+input y : [*]
+fn loss(x : [*, p], y : [*], b : [p]) -> [*] = softplus(x @ b) - y * (x @ b)
+fn shifted(x : [*, p], y : [*], b : [p], c : [1]) -> [*] = softplus(x @ b + c[1]) - y * (x @ b + c[1])
+state plain = zeros(p)
+state near = zeros(p)
+repeat 50 {
+  plain <- fl.fedavg(loss, x, y, plain, 0.5, 5)
+  near <- fl.fedprox(loss, x, y, near, 0.5, 5, 0.3)
+}
+state theta = zeros(p)
+state control = zeros(p)
+private state own : [*client, p] = zeros(p)
+repeat 30 {
+  let (t, c, o) = fl.scaffold(loss, x, y, theta, control, own, 0.2, 4)
+  theta <- t
+  control <- c
+  own <- o
+}
+state common = zeros(p)
+private state part : [*client, 1] = zeros(1)
+repeat 20 {
+  let (b, c) = fl.personalized(shifted, x, y, common, part, 0.5, 5)
+  common <- b
+  part <- c
+}
+output plain
+output near
+output theta
+output common
+output once = fl.one_shot(loss, x, y, zeros(p), 1)
+keep part
+"""
+
+
+def test_any_loss_is_given_as_a_function(starfold, federation, program, tmp_path):
+    clients = split(8)
+    got = starfold("run", program(ANY_LOSS), "--json", *federation(clients), "--out", tmp_path / "out")
+    assert got.code == 0, got.err
+    out = {name: array(value) for name, value in got.json()["outputs"].items()}
+    assert np.abs(out["plain"] - fedavg(clients)).max() < 1e-10
+    assert np.abs(out["near"] - fedavg(clients, 0.3)).max() < 1e-10
+    assert np.abs(out["theta"] - scaffold(clients)[0]).max() < 1e-10
+    counts = np.array([len(c["y"]) for c in clients.values()])
+    models = []
+    for client in clients.values():
+        b = np.zeros(3)
+        for _ in range(100):
+            mu = 1 / (1 + np.exp(-client["x"] @ b))
+            h = client["x"].T @ ((mu * (1 - mu))[:, None] * client["x"]) + np.eye(3)
+            b = b - np.linalg.solve(h, client["x"].T @ (mu - client["y"]) + b)
+        models.append(b)
+    assert np.abs(out["once"] - counts @ np.array(models) / counts.sum()).max() < 1e-10
+    common, parts = np.zeros(3), [0.0] * len(clients)
+    for _ in range(20):
+        models = []
+        for i, client in enumerate(clients.values()):
+            b, c = common, parts[i]
+            for _ in range(5):
+                r = (1 / (1 + np.exp(-(client["x"] @ b + c))) - client["y"]) / len(client["y"])
+                b, c = b - 0.5 * client["x"].T @ r, c - 0.5 * r.sum()
+            models.append(b)
+            parts[i] = c
+        common = counts @ np.array(models) / counts.sum()
+    assert np.abs(out["common"] - common).max() < 1e-10
+    for name, want in zip(clients, parts):
+        assert abs(np.load(tmp_path / "out" / "clients" / name / "part.npy")[0, 0] - want) < 1e-10
+
+
+def test_names_of_columns_pass_through_blocks(starfold, program, tmp_path):
+    random = np.random.default_rng(3)
+    arguments = []
+    for name in "ab":
+        rows = random.normal(size=(30, 3))
+        lines = [f"{age},{bmi},{int(z > 0)}" for age, bmi, z in rows]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["age,bmi,y", *lines]) + "\n")
+        arguments += ["--client", f"{name}={tmp_path / name}.csv"]
+    text = FEDAVG + "output means = mean[*](each client { mean[*](x) })\n"
+    shown = starfold("run", program(text), *arguments, "--bind", "x=age,bmi", "--bind", "y=y")
+    assert shown.code == 0, shown.err
+    table = [line.split() for line in shown.out.splitlines()[:3]]
+    assert table[0] == ["theta", "means"] and [row[0] for row in table[1:]] == ["age", "bmi"]

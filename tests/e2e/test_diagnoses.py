@@ -33,6 +33,7 @@ COMMON = {
     "half": [((7 * i * i + 3 * i) % 29) / 30 for i in I],
     "grown": [0.0 if i % 2 else float(1 + i % 5) for i in I],  # no counts at all where h is 1
     "later": [float(i >= 12) for i in I],  # told for sure by id
+    "triple": [float(1 + i // 3) for i in I],  # b is 1 once in each
     "alone": [2.0 if i == 7 else 1.0 for i in I],
 }
 GRID = [float(t) for t in range(1, 13)]
@@ -135,6 +136,7 @@ WARNS = [
     ("multinomial", "x=id y=later1", {"levels": 2}, "the fit did not converge"),
     ("multinomial", "x=id y=later1", {"levels": 2}, "parameters without a finite estimate"),
     ("gee_exchangeable", "x=id y=later cluster=g3", {"clusters": 3}, "the fit did not converge"),
+    ("gee_exchangeable", "x=u y=b cluster=triple", {"clusters": 8}, "no outcomes have the correlation that was found within clusters"),
     ("cross_validation", "x=id y=later fold=g", {"folds": 2}, "folds whose fit did not converge"),
     ("random_intercept", "x=u y=y group=g3", {"groups": 3}, "groups do not differ: the variance between them is zero"),
     ("random_slope", "x=u y=y slope=v group=g3", {"groups": 3}, "a variance is zero or a correlation 1"),

@@ -64,9 +64,10 @@ def lines(block):
 def test_every_name_has_a_line_and_no_line_is_long(starfold, program):
     result = starfold("explain", program)
     assert result.code == 0 and "..." not in re.sub(r"(each client|batches) \{ \.\.\. \}", "", result.out)
-    assert max(map(len, result.out.splitlines())) <= 230
-    explained = json.loads(starfold("explain", program, "--json").out)
     text = program.read_text()
+    # Sizes such as levels*p + levels - p - 1 stand in every type of a model with many levels; local steps make no line long.
+    assert max(map(len, result.out.splitlines())) <= (130 if "import fl" in text else 230)
+    explained = json.loads(starfold("explain", program, "--json").out)
     declared = set(re.findall(r"^(?:input|size|state) (\w+)", text, re.M))
     # A state of a library function has its line in the loop that updates it.
     modules = "".join(path.read_text() for path in (ROOT / "lib").glob("*.fold"))

@@ -111,7 +111,7 @@ def test_hover_says_type_and_who_knows_it(logistic):
 def test_hover_says_what_leaves(logistic):
     text = hover(logistic, "let g", inside=4)
     assert "let g : [p]" in text
-    assert "Leaves each client in round" in text and "in every iteration" in text and "merged by sum" in text
+    assert "Leaves each client in round" in text and "in every iteration" in text and "merged by sum. Shows a term of every record: it adds up" in text
     assert "Leaves" not in hover(logistic, "let eta", inside=4)
     fold = hover(logistic, "sum[*](loss_of")
     assert "sum : []" in fold and "Leaves each client" in fold

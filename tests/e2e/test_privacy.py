@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 from conftest import COMMAND, array
-from node_federation import hospital
+from node_federation import LIMIT, hospital, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUM = "input y : [*]\noutput s = sum[*](clip(y, 0, 10))\n"
@@ -245,6 +245,32 @@ def test_what_stays_at_nodes(nodes, privacy, masks):
     for i, node in enumerate(nodes.nodes):
         [left] = (node.folder / "private/kept").rglob("left.npy")
         np.testing.assert_allclose(np.load(left), hospital(i)["age"] - t, atol=1e-9)
+
+
+def test_private_states_of_a_node_that_is_started_anew(nodes):
+    """A node that is killed in the middle of a private run goes on with the states it had: without them, ten thousand would be missing."""
+    for i, name in enumerate(("a", "b", "c")):
+        nodes.add(name, hospital(i), policy="local_blocks = true\nmin_support = 1\n")
+    program = "input x : [*]\nprivate state own : [*client] = 0\nstate t : [] = 0\nrepeat 200 {\n" \
+              "  own <- own + 1\n  t <- t + sum[*](clip(own, 0, 200))\n}\noutput t\n"
+    path = nodes.study(program, X, 'timeout = "60s"', extra='[privacy]\nepsilon = 20000\ndelta = 1e-6\nat = "client"\n')
+    process = subprocess.Popen([nodes.command, "run", str(path), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def sent():
+        return (nodes.nodes[1].folder / "node.ledger").read_bytes().count(b'"kind":"encode"')
+
+    wait_until(lambda: process.poll() is not None or sent() >= 100)
+    assert process.poll() is None
+    nodes.nodes[1].kill()
+    nodes.nodes[1].start()
+    out, err = process.communicate(timeout=2 * LIMIT)
+    assert process.returncode == 0, err
+    answer = json.loads(out)
+    scale = answer["privacy"]["rounds"][0]["scale"]
+    # The deviation of 200 rounds with the noise of three clients each.
+    assert abs(float(array(answer["outputs"]["t"])) - 3 * 200 * 201 / 2) < 5 * scale * math.sqrt(600) < 5000
+    charged = [line for line in nodes.nodes[1].lines() if line.get("epsilon", 0) > 0]
+    assert len(charged) == 200 and sum(line["epsilon"] for line in charged) == pytest.approx(20000)
 
 
 def test_an_owner_requires_privacy(nodes, starfold):

@@ -220,6 +220,14 @@ def test_random_intercept(ready, reml):
     assert report["rounds"] == 1
 
 
+def test_groups_behind_the_bar(ready):
+    """The formula of a mixed model, and of clusters."""
+    out, _ = ready("random_intercept", shuffled("sleepstudy"), [], {"groups": 18}, "--formula", "reaction ~ days | subject")
+    agree(out["sd_between"], R["random_intercept_reml"]["sd_between"], 1e-7, "deviation")
+    out, _ = ready("gee_linear_exchangeable", shuffled("sleepstudy"), [], {"clusters": 18}, "--formula", "reaction ~ days | subject")
+    agree(out["beta_se"], R["gee_linear_exchangeable"]["beta_se"], 1e-8, "errors")
+
+
 @pytest.mark.parametrize("reml", [1, 0])
 def test_random_slope(ready, reml):
     """lmer's optimizer finds deviations to about 1e-6, what depends on their square to more."""
@@ -267,6 +275,30 @@ def test_models_of_each_client(starfold, federation, tmp_path, program, name, co
         for key in ("own_beta", "own_se"):
             agree(np.load(tmp_path / "out" / "clients" / f"c{i + 1}" / f"{key}.npy").ravel(), R[program][key][i], 1e-8, key)
     assert np.isnan(np.load(tmp_path / "out" / "clients" / "single" / "own_beta.npy")).all()
+
+
+def test_orthogonal_polynomials(ready):
+    """In two runs: their numbers over all records, then the model, with R's names."""
+    out, report = check(ready, "polynomial", "polynomial", "mtcars", ["x=hp"], {"degree": 3}, 1e-11)
+    assert report["rounds"] == 2
+    lists = {name: ", ".join(repr(v) for v in out[name].tolist()) for name in ("alpha", "norm2")}
+    formula = f"mpg ~ poly(hp, 3, coefs = list(alpha = c({lists['alpha']}), norm2 = c({lists['norm2']}))) * am"
+    fit, _ = ready("linear", MTCARS, [], None, "--formula", formula)
+    for name in ("beta", "beta_se"):
+        agree(fit[name], R["polynomial_fit"][name], 1e-9, name)
+    few = {"x": [1.0, 1, 2, 2, 1]}
+    assert "no more different values than the degree" in ready("polynomial", few, ["x=x"], fails=True)
+    assert "no more records than the degree" in ready("polynomial", {"x": [1.0, 2]}, ["x=x"], fails=True)
+
+
+@pytest.mark.parametrize("coefs, why", [("list(alpha = c(1, 2), norm2 = c(1, 3, 4, 5))", "alpha has as many numbers and norm2 two more"),
+                                        ("c(1, 2)", "coefs are list"), ("list(alpha = hp, norm2 = c(1, 2, 3))", "a number must stand here"),
+                                        ("list(alpha = 1, norm2 = c(1, -2, 3))", "norms are positive"), (None, "starfold run polynomial")])
+def test_polynomials_without_their_numbers(starfold, tmp_path, coefs, why):
+    (tmp_path / "a.csv").write_text("hp,mpg\n1,2\n2,3\n3,5\n4,4\n")
+    text = "poly(hp)" if coefs is None else f"poly(hp, 1, coefs = {coefs})"
+    result = starfold("run", "linear", "--client", f"a={tmp_path / 'a.csv'}", "--formula", f"mpg ~ {text}")
+    assert result.code == 2 and why in result.err, result.err
 
 
 def test_nonlinear_least_squares(ready, tmp_path):

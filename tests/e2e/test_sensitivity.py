@@ -122,6 +122,16 @@ def test_what_each_client_bounds_on_its_own(privacy):
     assert record["sum[*](own)"] == pytest.approx(10) and record["sum[*](m)"] == 3
 
 
+def test_local_steps_that_are_clipped(privacy):
+    """DP-FedAvg, also where a client goes over its records in batches."""
+    program = "state t : [p] = zeros(p)\nrepeat 5 {{\n  let step = each client {{\n    state b : [p] = t\n    repeat {} {{\n" \
+              "      b <- b - 0.5 * grad(mean[*](softplus(x @ b) - y * (x @ b)), b)\n    }}\n    clip_norm(b - t, 1)\n  }}\n" \
+              "  t <- t + sum[*](step)\n}}\noutput t\n"
+    for loop in ("3", "batches(4, 1)"):
+        [merge] = round_of(privacy(program.format(loop), "--unit", "client"))["merges"]
+        assert merge["sensitivity"]["l2"] == pytest.approx(1)
+
+
 def test_several_results_of_a_block(privacy):
     program = "let (a, b) = each client {\n  let s = sum[*](x)\n  (clip_norm(s, 2), s)\n}\noutput t = sum[*](a)\n"
     assert round_of(privacy(program, "--unit", "client"))["merges"][0]["sensitivity"]["l2"] == pytest.approx(2)

@@ -190,6 +190,114 @@ TEST(LocalLaws, ClientsWithTheSameRecordsAreAlike) {
   check_law("LocalLaws.ClientsWithTheSameRecordsAreAlike", {}, 300, clients_are_alike);
 }
 
+// Clients of a simulation that stand together go through a block one after the other: each computes the bits that it
+// would compute alone.
+Verdict packed_clients_are_apart(const Case& c) {
+  const std::optional<Wrapped> wrapped = wrap(c);
+  if (!wrapped) return std::nullopt;
+  const Compiled block = compiled(wrapped->block);
+  if (!block.error.empty()) return block.error;
+  const ir::Program& program = block.program->plan->program;
+  Random random = c.choices();
+  const Federation many = deal_again(random, c.program, c.federation, random.between(17, 22));
+  const auto run = [&](std::vector<Pack> packs) {
+    RunOptions options;
+    options.signature = c.options.signature;
+    Outcome outcome;
+    try {
+      outcome.report = run_packs(block.program, std::move(packs), many.settings, options);
+    } catch (const RunError& error) {
+      outcome.error = error.what();
+    }
+    return outcome;
+  };
+  std::vector<Pack> packs = pack_clients(program, many.clients);
+  if (packs.size() > 2) return fmt::format("{} packs", packs.size());
+  const Outcome packed = run(std::move(packs));
+  const Outcome apart = run(keep_apart(program, many.clients));
+  if (const Verdict broken = compare(packed, apart, rounding)) return broken;
+  if (!packed.report) return std::nullopt;
+  for (const auto& [name, parts] : apart.report->results.kept) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (const Verdict broken = same_bits(packed.report->results.kept.at(name).at(i), parts[i]))
+        return fmt::format("{} of client {}: {}", name, i, *broken);
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(LocalLaws, PackedClientsComputeTheSameBits) {
+  check_law("LocalLaws.PackedClientsComputeTheSameBits", {}, 300, packed_clients_are_apart);
+}
+
+// The same where states stay at clients, with batches, a row per client, loops that end by themselves, clients without
+// records and clients of several blocks.
+TEST(LocalLaws, PackedClientsKeepTheirStates) {
+  const auto program = compile_program({"test.fold",
+                                        R"(
+input x : [*, p]
+input y : [*]
+input scale : [*client]
+state theta : [p] = zeros(p)
+private state own : [*client, p] = zeros(p)
+private state old : [*] = 0
+state turn = 0
+repeat 3 {
+  let (local, next, fitted) = each client {
+    state b = theta
+    repeat batches(100, turn) {
+      let g = x' @ (x @ b - y) / records(x)
+      b <- b - 0.1 * scale * g
+    }
+    state c = b
+    repeat 20 {
+      let step = solve(x' @ x + eye(p), x' @ (x @ c - y))
+      c <- c - step
+    } until max(abs(step)) < 1e-8
+    (b, own + c, x @ c - mean[*](y))
+  }
+  theta <- mean[*](local) + mean[*](next) / 10
+  own <- next
+  old <- fitted + old / 2
+  turn <- turn + 1
+}
+output theta
+output spread = sum[*](square(old))
+keep own
+keep old
+)",
+                                        {}},
+                                       {});
+  ASSERT_TRUE(program->plan);
+  Random random(7);
+  std::vector<Client> clients(24);
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    const std::int64_t records = i == 3 ? 0 : i == 5 ? 600 : random.between(1, 40);
+    clients[i].name = fmt::format("c{}", i);
+    const auto drawn = [&](Shape shape) {
+      Tensor tensor(std::move(shape));
+      for (double& value : tensor.data) value = random.between(-1000, 1000) / 1000.0;
+      return tensor;
+    };
+    clients[i].arrays = {
+        {"x", drawn({records, 3})}, {"y", drawn({records})}, {"scale", drawn({1})}};
+  }
+  const ir::Program& typed = program->plan->program;
+  std::vector<Pack> packs = pack_clients(typed, clients);
+  EXPECT_LT(packs.size(), 4U);
+  const RunReport packed = run_packs(program, std::move(packs), {});
+  const RunReport apart = run_packs(program, keep_apart(typed, clients), {});
+  EXPECT_GE(packed.packed, 23);
+  for (const auto& [name, parts] : apart.results.kept) {
+    ASSERT_EQ(packed.results.kept.at(name).size(), parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      EXPECT_EQ(compare(packed.results.kept.at(name)[i], parts[i], rounding), std::nullopt)
+          << name << " of " << i;
+  }
+  for (const auto& [name, value] : apart.results.outputs)
+    EXPECT_EQ(compare(packed.results.outputs.at(name), value, rounding), std::nullopt) << name;
+}
+
 // What a client computes does not change, to the bit, when the others' records do, or when there are no others.
 Verdict reads_its_client_alone(const Case& c) {
   const std::optional<Wrapped> wrapped = wrap(c);

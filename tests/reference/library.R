@@ -303,6 +303,12 @@ by_client("logistic_by_client", lapply(split(education_data, education_data$educ
   fit
 }))
 
+# --- orthogonal polynomials
+basis <- poly(mtcars_data$hp, 3)
+put("polynomial", alpha = vec(attr(basis, "coefs")$alpha), norm2 = vec(attr(basis, "coefs")$norm2))
+fit <- lm(mpg ~ poly(hp, 3) * am, mtcars_data); s <- summary(fit)$coefficients
+put("polynomial_fit", beta = vec(s[, 1]), beta_se = vec(s[, 2]))
+
 # --- imputation; missing values are written as nan
 air <- datasets::airquality[, 1:4]; names(air) <- c("ozone", "solar", "wind", "temp")
 text <- air; for (column in names(text)) text[[column]] <- ifelse(is.na(air[[column]]), "nan", format(air[[column]], trim = TRUE, digits = 15))

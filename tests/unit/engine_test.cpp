@@ -557,34 +557,6 @@ output k
   }
 }
 
-// What is kept between rounds is taken from the room there is; where there is too little, it is computed in every round.
-TEST(Engine, KeptValuesTakeRoom) {
-  const ir::Program program = program_of(kInputs + R"(
-state beta : [p] = zeros(p)
-let f = exp(x)
-repeat 4 { beta <- beta + 0.001 * f' @ (y - f @ beta) }
-output beta
-)");
-  Random random(14);
-  const Settings settings = settings_of(random);
-  const std::vector<Client> clients = {client_of("a", 1000, random), client_of("b", 600, random)};
-  const Results want = Federation(program, clients, settings).run();
-  const auto left_of = [&](std::int64_t room) {
-    EngineOptions options;
-    options.room = std::make_shared<std::atomic<std::int64_t>>(room);
-    expect_close(Federation(program, clients, settings, options).run(), want, 0);
-    return options.room->load();
-  };
-  constexpr std::int64_t plenty = 1'000'000'000;
-  const std::int64_t taken = plenty - left_of(plenty);
-  EXPECT_GE(taken, static_cast<std::int64_t>(1600 * sizeof(double)));
-  EXPECT_EQ(left_of(taken), 0);
-  EXPECT_EQ(left_of(0), 0);
-  const std::int64_t one = left_of(taken - 1);  // room for one of the two
-  EXPECT_GT(one, 0);
-  EXPECT_LT(one, taken - 1);
-}
-
 // Between blocks a round sees that it is no longer wanted.
 TEST(Engine, StopsBetweenBlocks) {
   const ir::Program program = program_of(kInputs + "output t = sum[*](exp(x))\n");
