@@ -3,11 +3,15 @@
 #include "bench/contestant.h"
 
 #include <fmt/format.h>
+#include <hwy/highway.h>
+#include <hwy/targets.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
 namespace starfold::bench {
@@ -94,8 +98,18 @@ void serve(const Contestant& contestant) {
   }
 }
 
+// As on processors without AVX-512, where BENCH_VECTORS says avx2.
+void limit_vectors() {
+  const char* vectors = std::getenv("BENCH_VECTORS");
+  if (vectors == nullptr) return;
+  if (std::string_view(vectors) != "avx2")
+    throw std::runtime_error("BENCH_VECTORS knows avx2 only");
+  hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL);
+}
+
 int run(int argc, char** argv) {
   if (argc < 2) throw std::runtime_error("which contestant?");
+  limit_vectors();
   const std::string kind = argv[1];
   const Arguments arguments(argc - 2, argv + 2);
   if (const auto generator = generators.find(kind); generator != generators.end()) {

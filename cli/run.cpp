@@ -28,14 +28,21 @@ struct Arguments : StudyOptions {
 
 std::atomic<bool> stop_requested = false;
 
-// The first Ctrl-C ends the run after the current round; a second one ends the process at once.
+void write_words(std::string_view words) {
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, words.data(), words.size());
+}
+
+// The first Ctrl-C ends the run, over nodes after the current round; a second one ends the process at once.
 void on_interrupt(int) {
   stop_requested = true;
-  if (isatty(STDERR_FILENO) != 0) {
-    constexpr std::string_view words = "\nstopping after this round; Ctrl-C again stops at once\n";
-    [[maybe_unused]] const auto written = write(STDERR_FILENO, words.data(), words.size());
-  }
+  if (isatty(STDERR_FILENO) != 0) write_words("\nstopping; Ctrl-C again stops at once\n");
   std::signal(SIGINT, SIG_DFL);
+}
+
+// While data is read there is nothing to leave in order.
+void on_early_interrupt(int) {
+  write_words("error: the run was stopped\n");
+  _exit(exit_failed);
 }
 
 // One line on a terminal, rewritten after every round; nothing where no one watches.
@@ -111,10 +118,11 @@ int run(const Arguments& arguments) {
     if (!study.out.empty()) check_folder(study, *program);
     auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
     line->say("reading data");
-    if (!arguments.reference) std::signal(SIGINT, on_interrupt);
+    std::signal(SIGINT, on_early_interrupt);
     RunControl control;
     control.reference = arguments.reference;
     control.resume = arguments.resume;
+    control.loaded = [&] { std::signal(SIGINT, arguments.reference ? SIG_DFL : on_interrupt); };
     control.stop = &stop_requested;
     control.awaited = [line](const std::vector<std::string>& names) {
       line->say(fmt::format("waiting for {}", fmt::join(names, ", ")));

@@ -68,6 +68,7 @@ Study study_of(const Program& program, const nb::list& clients,
     if (name == "threads") study.threads = nb::cast<int>(value);
     if (name == "memory") study.memory = parse_memory(nb::cast<std::string>(value));
     if (name == "formula") study.formula = nb::cast<std::string>(value);
+    if (name == "exact") study.exact = nb::cast<bool>(value);
     if (name == "out") study.out = nb::cast<std::string>(value);
     if (name == "client_details") study.client_details = nb::cast<bool>(value);
   }
@@ -132,11 +133,11 @@ Run carry_out(Study study, const std::shared_ptr<const CompiledProgram>& program
   return {std::move(*run)};
 }
 
-// The program with an intercept, or without where the formula has none.
-std::shared_ptr<const CompiledProgram> following(const std::string& formula, const Program& program,
-                                                 const Study& study) {
+// The program as the study needs it: planned for an exact run, without an intercept where the formula has none.
+std::shared_ptr<const CompiledProgram> following(const Program& program, const Study& study) {
   try {
-    if (has_intercept(formula)) return program.compiled;
+    const bool intercept = study.formula.empty() || has_intercept(study.formula);
+    if (intercept && !study.exact) return program.compiled;
     return open_program(study, program.compiled->text);
   } catch (...) {
     raise_trouble(program.compiled.get());
@@ -159,8 +160,7 @@ Run run_program(const Program& program, const nb::list& clients,
   } catch (const std::runtime_error&) {
     raise_trouble(program.compiled.get());
   }
-  std::shared_ptr<const CompiledProgram> compiled = program.compiled;
-  if (!study.formula.empty()) compiled = following(study.formula, program, study);
+  const std::shared_ptr<const CompiledProgram> compiled = following(program, study);
   return carry_out(std::move(study), compiled, reference, false, progress, std::move(given));
 }
 
@@ -168,7 +168,7 @@ Run run_program(const Program& program, const nb::list& clients,
 std::pair<Program, nb::object> open_study(const std::string& file) {
   try {
     auto study = std::make_shared<Study>(make_study({.file = file}));
-    return {Program{open_program(study->program)}, nb::cast(study)};
+    return {Program{open_program(*study)}, nb::cast(study)};
   } catch (const nb::python_error&) {
     throw;
   } catch (...) {

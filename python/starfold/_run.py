@@ -203,9 +203,11 @@ def settings_of(program, values: Mapping[str, Any]) -> Dict[str, np.ndarray]:
 def options_of(*, missing, exact, threads, memory, out, sample, sample_seed, formula) -> Dict[str, Any]:
     options: Dict[str, Any] = {"missing": str(missing)}
     # What the module's runs.cpp does not hand on yet is refused, not forgotten.
-    for name, asked in (("exact", exact), ("sample", sample is not None), ("sample_seed", sample_seed is not None)):
+    for name, asked in (("sample", sample is not None), ("sample_seed", sample_seed is not None)):
         if asked:
             raise UsageError(f"{name} is not taken from Python yet: use the command, with --{name.replace('_', '-')}")
+    if exact:
+        options["exact"] = True
     if threads is not None:
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= 1024:
             raise UsageError("threads is a whole number from 1 to 1024")

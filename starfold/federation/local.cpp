@@ -86,6 +86,7 @@ class LocalRun {
         cache_(*options.signature),
         traffic_(packs_.size()) {
     engine_.block_records = options.block_records;
+    engine_.stop = options.stop;
     // Few clients share their threads among blocks; many are spread over the threads themselves.
     engine_.threads =
         std::max(1, threads_ / static_cast<int>(std::max<std::size_t>(1, packs_.size())));
@@ -101,7 +102,7 @@ class LocalRun {
 
   RunReport run() {
     while (!coordinator_.done()) {
-      if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
+      check_stop();
       if (coordinator_.round() == nullptr) {
         greet();
       } else {
@@ -145,6 +146,10 @@ class LocalRun {
       throw RunError("clients that are packed for a simulation cannot mask their states");
     identities_.clear();
     return masked_identity(names_of(packs_), *options_.secure, identities_);
+  }
+
+  void check_stop() const {
+    if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
   }
 
   // What clients keep, to each of them.
@@ -206,6 +211,7 @@ class LocalRun {
       answers[i] = nodes_[i].handle(request_to(i));
       if (greeting) nodes_[i].release_arrays();
     });
+    check_stop();  // what nodes say of a round that was left is nobody's trouble
     const double worked = since(round_start);
     report_.times.clients += worked;
     for (const std::size_t i : asked) {

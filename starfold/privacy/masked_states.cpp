@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "starfold/base/error.h"
-#include "starfold/merge/monoid.h"
-#include "starfold/privacy/fixed_point.h"
+#include "starfold/merge/exact.h"
 #include "starfold/runtime/apply.h"
 
 namespace starfold::secure {
@@ -18,6 +18,7 @@ struct Coding {
   std::uint32_t width = 1;
   void (*encode)(double value, std::span<std::uint64_t> into) = nullptr;
   double (*decode)(std::span<const std::uint64_t> words) = nullptr;
+  bool as_it_is = false;  // the state has such integers already
 };
 
 // Integers below 2^53, as counts are: thousands of clients cannot overflow a word.
@@ -32,8 +33,18 @@ double decode_whole(std::span<const std::uint64_t> words) {
   return static_cast<double>(static_cast<std::int64_t>(words[0]));
 }
 
+// As in an exact run: what clients' doubles add up to is rounded once.
+void encode_double(double value, std::span<std::uint64_t> into) {
+  std::fill(into.begin(), into.end(), 0);
+  exact::add(into, exact::sums, value);
+}
+double decode_double(std::span<const std::uint64_t> words) {
+  return exact::rounded(words, exact::sums);
+}
+
 constexpr Coding whole = {1, encode_whole, decode_whole};
-constexpr Coding any_double = {fixed_point::width, fixed_point::encode, fixed_point::decode};
+constexpr Coding any_double = {static_cast<std::uint32_t>(exact::sums.words()), encode_double,
+                               decode_double};
 
 // Whether a fold counts: its numbers are whole whatever the records are.
 bool counts(const Plan& plan, const Merge& merge) {
@@ -44,7 +55,9 @@ bool counts(const Plan& plan, const Merge& merge) {
   return folded.kind == ir::Kind::apply && folded.op->truth;
 }
 
-Coding coding_of(const Plan& plan, const Merge& merge, Numbers numbers) {
+Coding coding_of(const Plan& plan, const Merge& merge, std::size_t part, Numbers numbers) {
+  if (merge.monoid->integers)
+    return {static_cast<std::uint32_t>(merge.monoid->parts[part].words), nullptr, nullptr, true};
   return numbers == Numbers::whole || counts(plan, merge) ? whole : any_double;
 }
 
@@ -72,7 +85,7 @@ template <typename Each>
 void each_part(const Plan& plan, const Round& round, Numbers numbers, const Each& each) {
   for (std::size_t i = 0; i < round.merges.size(); ++i) {
     for (std::size_t k = 0; k < round.merges[i].monoid->parts.size(); ++k)
-      each(i, k, coding_of(plan, round.merges[i], numbers));
+      each(i, k, coding_of(plan, round.merges[i], k, numbers));
   }
 }
 
@@ -81,7 +94,7 @@ void each_part(const Plan& plan, const Round& round, Numbers numbers, const Each
 std::optional<Unmaskable> unmaskable(const Plan& plan) {
   for (const Round* round : rounds_of(plan)) {
     for (const Merge& merge : round->merges) {
-      if (merge.monoid->additive) continue;
+      if (merge.monoid->additive || merge.monoid->integers) continue;
       return Unmaskable{
           merge.fold,
           fmt::format(
@@ -99,9 +112,10 @@ Layout masked_layout(const Plan& plan, const Round& round, const SizeValues& siz
   each_part(plan, round, numbers, [&](std::size_t i, std::size_t k, const Coding& coding) {
     const Merge& merge = round.merges[i];
     const Shape result = cell_shape(plan.program.graph[merge.fold].type(), sizes);
-    layout.push_back(
-        {fmt::format("{}.{}.{}", round.number, i, merge.monoid->parts[k].name), coding.width,
-         static_cast<std::uint64_t>(element_count(state_shapes(*merge.monoid, result)[k]))});
+    const auto numbers_of =
+        static_cast<std::uint64_t>(element_count(state_shapes(*merge.monoid, result)[k]));
+    layout.push_back({fmt::format("{}.{}.{}", round.number, i, merge.monoid->parts[k].name),
+                      coding.width, coding.as_it_is ? numbers_of / coding.width : numbers_of});
   });
   return layout;
 }
@@ -111,6 +125,10 @@ Words to_words(const Plan& plan, const Round& round, const std::vector<MergeStat
   Words words;
   each_part(plan, round, numbers, [&](std::size_t i, std::size_t k, const Coding& coding) {
     const std::vector<double>& values = states[i][k].data;
+    if (coding.as_it_is) {
+      words.push_back(integer(states[i][k], 0, values.size()));
+      return;
+    }
     std::vector<std::uint64_t>& into = words.emplace_back(values.size() * coding.width);
     const std::span<std::uint64_t> all(into);
     for (std::size_t n = 0; n < values.size(); ++n)
@@ -128,6 +146,7 @@ std::vector<MergeState> from_words(const Plan& plan, const Round& round, const S
   each_part(plan, round, numbers, [&](std::size_t i, std::size_t k, const Coding& coding) {
     std::vector<double>& values = states[i][k].data;
     const std::span<const std::uint64_t> all(words.at(piece++));
+    if (coding.as_it_is) return set_integer(states[i][k], 0, all.first(values.size()));
     for (std::size_t n = 0; n < values.size(); ++n)
       values[n] = coding.decode(all.subspan(n * coding.width, coding.width));
   });

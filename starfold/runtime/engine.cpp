@@ -776,6 +776,7 @@ class Engine::Impl {
   void run_chunk(const Call& call, std::size_t chunk, Reading* reading, Frame& frame) const {
     const std::size_t last = std::min((chunk + 1) * call.cut.chunk, call.cut.blocks);
     for (std::size_t b = chunk * call.cut.chunk; b < last; ++b) {
+      if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
       const std::size_t place = call.first + b;  // of the block in the arrays
       frame.records = call.cut.length(b);
       frame.sources[engine::kept] =

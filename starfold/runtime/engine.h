@@ -1,6 +1,7 @@
 // phi of a round: one client's records through all encoders of the round, block by block, in one pass.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <map>
@@ -23,6 +24,8 @@ struct Cut;
 struct EngineOptions {
   std::int64_t block_records = 512;  // records per block; results differ by rounding at most
   int threads = 1;                   // results are the same bits for any number
+  // Set to end a round early: it is looked at between blocks, and the round then fails.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // The encoders of a plan, compiled for given sizes when a round first needs them. The engines of many

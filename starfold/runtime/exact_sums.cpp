@@ -109,178 +109,123 @@ void WideSums::add_column(const double* x, std::size_t n, std::size_t entry) {
   if (most > 0x1p-400 && most < 0x1p400) bound_ = std::ldexp(1.0, std::ilogb(most) + 1);
 }
 
-void GridColumns::prepare(std::size_t columns, std::size_t n, int width, bool passing) {
-  stride_ = std::max(stride_, kernels::padded(n));
-  room_.reserve((1 + most * (passing ? 1 : columns)) * stride_);
-  width_ = width;
-  passing_ = passing;
-  highs_.resize(columns, 0);
-  left_.resize(columns);
-  rests_.resize(columns);
-  first_.assign(1, 0);
-  slices_.clear();
-  ranks_.clear();
-}
-
-template <typename Moving>
-bool GridColumns::cut(const double* x, std::size_t n, Moving moving) {
-  const std::size_t c = first_.size() - 1;
-  double* const rest = room_.data();
-  double* const room = rest + (1 + most * (passing_ ? 0 : c)) * stride_;
-  double* const slices[most] = {room, room + stride_, room + 2 * stride_};
-  unsigned found = 0;
-  bool fits = false;
-  while (!fits) {
-    double shifts[most];
-    for (std::size_t k = 0; k < most; ++k) shifts[k] = shift_to(unit(c, k));
-    double top = 0;
-    found = kernels::slices().cut(x, shifts, slices, rest, &top, n);
-    left_[c].clear();
-    rests_[c].clear();
-    bool finite = true;
-    for (std::uint32_t i = 0; (found & 8U) != 0 && i < n; ++i) {
-      if (rest[i] == 0) continue;
-      finite = finite && std::isfinite(rest[i]);
-      left_[c].push_back(i);
-      rests_[c].push_back(rest[i]);
-    }
-    const bool many = left_[c].size() > few_records;
-    const int high = top == 0 || !finite ? highs_[c] : std::ilogb(top) + 1;
-    const bool moves = high > highs_[c] || (many && high < highs_[c]);
-    fits = finite && !many && !moves;
-    if (!moves && !fits) break;
-    if (!moves) continue;
-    if (high > highest || high - static_cast<int>(most) * (width_ + 1) < lowest) break;
-    moving();
-    highs_[c] = high;
-  }
-  for (std::size_t k = 0; fits && k < most; ++k) {
-    if ((found & (1U << k)) == 0) continue;
-    slices_.push_back(slices[k]);
-    ranks_.push_back(k);
-  }
-  if (!fits) {
-    left_[c].clear();
-    rests_[c].clear();
-  }
-  first_.push_back(slices_.size());
-  return fits;
-}
-
 void WideSums::add_products(std::span<const double* const> rows,
                             std::span<const double* const> columns, bool upper, std::size_t n,
                             std::span<const std::uint32_t> places, ProductGrid& grid) {
   if (n == 0) return;
-  if (grid.places.empty()) {
-    grid.places.assign(places.begin(), places.end());
-    grid.width = columns.size();
-    grid.same = std::equal(rows.begin(), rows.end(), columns.begin(), columns.end());
-    grid.multiples.resize(places.size() * GridColumns::most * GridColumns::most);
-    grid.bits = width_of_products(n);
+  if (!grid.started()) grid.start(rows, columns, places);
+  // A few columns stay in the first cache while all rows pass by.
+  constexpr std::size_t few = 2;
+  if (columns.size() <= few && (!upper || rows.size() == 1)) {
+    grid.same = false;
+    if (!add_passing(rows, columns, n, grid)) add_sliced(rows, columns, upper, n, places);
+    return;
   }
-  // Longer blocks than the first would not fit: there are none.
-  const bool fits = width_of_products(n) >= grid.bits;
-  if (!fits || !add_on_grid(rows, columns, upper, n, grid))
-    add_sliced(rows, columns, upper, n, places);
+  // The slices of so many records of a hundred columns stay in the second cache.
+  const std::size_t together = grid.bytes ? 128 : 256;
+  std::vector<const double*> pointers;
+  for (std::size_t first = 0; first < n; first += together) {
+    pointers.assign(rows.begin(), rows.end());
+    pointers.insert(pointers.end(), columns.begin(), columns.end());
+    for (const double*& x : pointers) x += first;
+    const std::span<const double* const> all(pointers);
+    const std::span<const double* const> some_rows = all.first(rows.size());
+    const std::span<const double* const> some_columns = all.subspan(rows.size());
+    const std::size_t records = std::min(together, n - first);
+    if (!add_on_grid(some_rows, some_columns, upper, records, grid))
+      add_sliced(some_rows, some_columns, upper, records, places);
+  }
 }
-
-// As many blocks as 63 bits hold sums of 53.
-constexpr std::size_t most_blocks = 1000;
 
 bool WideSums::add_on_grid(std::span<const double* const> rows,
                            std::span<const double* const> columns, bool upper, std::size_t n,
                            ProductGrid& grid) {
   const auto moving = [&] { flush(grid); };
-  // A few columns stay in the first cache while all rows pass by.
-  constexpr std::size_t together = 2;
-  const bool passing = !grid.same && !upper && columns.size() <= together;
-  grid.columns.prepare(columns.size(), n, grid.bits, false);
+  using Form = GridColumns::Form;
+  const Form form = grid.bytes ? Form::bytes : Form::levels;
+  grid.rows.prepare(rows.size(), n, form);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!grid.rows.cut(i, rows[i], n, moving)) return false;
+  if (!grid.same) grid.columns.prepare(columns.size(), n, form);
   for (std::size_t j = 0; !grid.same && j < columns.size(); ++j)
-    if (!grid.columns.cut(columns[j], n, moving)) return false;
-  grid.rows.prepare(rows.size(), n, grid.bits, passing);
-  if (passing) {
-    add_passing(rows, columns, n, grid);
-    return true;
+    if (!grid.columns.cut(j, columns[j], n, moving)) return false;
+  if (grid.full()) flush(grid);
+  grid.count_block();
+  if (grid.bytes) {
+    grid.multiply_bytes(upper);
+  } else {
+    grid.multiply(n, upper);
   }
-  for (const double* row : rows)
-    if (!grid.rows.cut(row, n, moving)) return false;
-  if (grid.blocks == most_blocks) flush(grid);
-  ++grid.blocks;
-  for (std::size_t j = 0; j < columns.size(); j += together) {
-    const std::size_t last = std::min(j + together, columns.size());
-    for (std::size_t i = 0; i < (upper ? std::min(last, rows.size()) : rows.size()); ++i)
-      add_row(i, j, last, upper, n, grid);
-  }
+  if (!grid.rows.any_rests(rows.size()) && !grid.right().any_rests(columns.size())) return true;
   for (std::size_t i = 0; i < rows.size(); ++i)
     add_rests(grid.rows, grid.right(), i, rows[i], columns, upper, grid.places);
   return true;
 }
 
-void WideSums::add_passing(std::span<const double* const> rows,
+bool WideSums::add_passing(std::span<const double* const> rows,
                            std::span<const double* const> columns, std::size_t n,
                            ProductGrid& grid) {
-  if (grid.blocks == most_blocks) flush(grid);
-  ++grid.blocks;
+  constexpr std::size_t ranks = ProductGrid::ranks;
+  grid.columns.prepare(columns.size(), n, GridColumns::Form::slices);
+  for (std::size_t j = 0; j < columns.size(); ++j)
+    if (!grid.columns.cut(j, columns[j], n, [&] { flush(grid); })) return false;
+  grid.rows.prepare(rows.size(), n, GridColumns::Form::one_by_one);
+  if (grid.full()) flush(grid);
+  grid.count_block();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto moving = [&] {
-      flush(grid);
-      grid.blocks = 1;
-    };
-    if (grid.rows.cut(rows[i], n, moving)) {
-      add_row(i, 0, columns.size(), false, n, grid);
-      add_rests(grid.rows, grid.right(), i, rows[i], columns, false, grid.places);
+    grid.rows.forget_rests(i);
+    bool fits = true;
+    for (std::size_t j = 0; fits && j < columns.size();) {
+      double shifts[GridColumns::slices];
+      grid.rows.shifts(i, shifts);
+      double scales[ranks];
+      const int unit = grid.rows.unit(i, 0) + grid.columns.unit(j, 0);
+      for (std::size_t k = 0; k < ranks; ++k)
+        scales[k] = power(-unit + (GridColumns::bits + 1) * static_cast<int>(k));
+      const double* const y[] = {grid.columns.level(j, 0), grid.columns.level(j, 1),
+                                 grid.columns.level(j, 2)};
+      std::int64_t sums[ranks] = {};
+      double top = 0;
+      const bool left = kernels::whole_products().dot(rows[i], shifts, y, scales, sums, &top, n);
+      const int high = top == 0 || !std::isfinite(top) ? grid.rows.high(i) : std::ilogb(top) + 1;
+      // Other places for the row, which are then those of all its products.
+      const bool rests = left && j == 0 && !grid.rows.find_rests(i, rows[i], n);
+      if (high > grid.rows.high(i) || (rests && high < grid.rows.high(i))) {
+        fits = GridColumns::allows(high);
+        if (!fits) break;
+        flush(grid);
+        grid.count_block();
+        grid.rows.set_high(i, high);
+        continue;
+      }
+      fits = !rests;
+      for (std::size_t k = 0; fits && k < ranks; ++k) grid.direct(i * grid.width + j, k) += sums[k];
+      ++j;
+    }
+    if (fits) {
+      add_rests(grid.rows, grid.columns, i, rows[i], columns, false, grid.places);
     } else {
       add_sliced(rows.subspan(i, 1), columns, false, n,
                  std::span(grid.places).subspan(i * grid.width, grid.width));
     }
   }
-}
-
-void WideSums::add_row(std::size_t i, std::size_t first, std::size_t last, bool upper,
-                       std::size_t n, ProductGrid& grid) {
-  constexpr std::size_t most = GridColumns::most;
-  const GridColumns& right = grid.right();
-  const std::size_t height = grid.rows.first(i + 1) - grid.rows.first(i);
-  const std::size_t across = right.first(last) - right.first(first);
-  if (height == 0 || across == 0) return;
-  double found[most * most * 2] = {};
-  kernels::products().gram(grid.rows.slices() + grid.rows.first(i), height,
-                           right.slices() + right.first(first), across, false, found, n);
-  for (std::size_t a = 0; a < height; ++a) {
-    const std::size_t rank = grid.rows.rank(grid.rows.first(i) + a);
-    const int unit = grid.rows.unit(i, rank);
-    std::int64_t* const into = grid.multiples.data() + (i * most + rank) * grid.width * most;
-    const double* sum = found + a * across;
-    for (std::size_t c = first; c < last; ++c) {
-      for (std::size_t s = right.first(c); s < right.first(c + 1); ++s, ++sum) {
-        if (upper && i > c) continue;
-        const double scale = power(-unit - right.unit(c, right.rank(s)));
-        into[c * most + right.rank(s)] += static_cast<std::int64_t>(*sum * scale);
-      }
-    }
-  }
+  return true;
 }
 
 void WideSums::flush(ProductGrid& grid) {
-  if (grid.blocks == 0) return;
-  grid.blocks = 0;
-  const GridColumns& right = grid.right();
-  constexpr std::size_t most = GridColumns::most;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < grid.places.size() / grid.width; ++i) {
-    for (std::size_t a = 0; a < most; ++a) {
-      for (std::size_t j = 0; j < grid.width; ++j) {
-        for (std::size_t b = 0; b < most; ++b, ++at) {
-          const std::int64_t value = std::exchange(grid.multiples[at], 0);
-          if (value == 0) continue;
-          const int exponent = grid.rows.unit(i, a) + right.unit(j, b) - format_.lowest;
-          wide::add((*this)[grid.places[i * grid.width + j]],
-                    static_cast<wide::Word>(value < 0 ? -value : value),
-                    static_cast<std::size_t>(exponent), value < 0);
-        }
-      }
+  if (grid.empty()) return;
+  for (std::size_t entry = 0; entry < grid.places.size(); ++entry) {
+    const auto sums = grid.take(entry);
+    for (std::size_t k = 0; k < sums.size(); ++k) {
+      const bool negative = (sums[k] >> 127U) != 0;
+      const wide::Word2 magnitude = negative ? -sums[k] : sums[k];
+      if (magnitude == 0) continue;
+      const int exponent = grid.unit(entry, k) - format_.lowest;
+      wide::add((*this)[grid.places[entry]], magnitude, static_cast<std::size_t>(exponent),
+                negative);
     }
   }
+  grid.taken();
 }
 
 void WideSums::add_sliced(std::span<const double* const> rows,
@@ -316,7 +261,9 @@ template <typename Sliced>
 void WideSums::add_rests(const Sliced& left, const Sliced& right, std::size_t i, const double* row,
                          std::span<const double* const> columns, bool upper,
                          std::span<const std::uint32_t> places) {
+  const bool whole_row = left.left(i).empty();
   for (std::size_t j = upper ? i : 0; j < columns.size(); ++j) {
+    if (whole_row && right.left(j).empty()) continue;
     const std::span<wide::Word> sum = (*this)[places[i * columns.size() + j]];
     for (const std::uint32_t r : left.left(i)) {
       // A factor that is not finite meets the whole of the other one, below.

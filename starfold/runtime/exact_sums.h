@@ -2,12 +2,12 @@
 // and products of them, exactly in doubles; these few sums then go into the wide integers of merge/exact.h.
 #pragma once
 
-#include <algorithm>
 #include <span>
 #include <vector>
 
 #include "starfold/merge/exact.h"
 #include "starfold/runtime/engine_layout.h"
+#include "starfold/runtime/exact_grid.h"
 
 namespace starfold::engine {
 
@@ -43,60 +43,6 @@ class SlicedColumns {
   Buffer rests_;
 };
 
-// Up to three slices of each column, at places that stay the same from block to block: sums of products of such slices
-// are whole multiples of the same powers of two, so that plain integers hold them over many blocks.
-class GridColumns {
- public:
-  static constexpr std::size_t most = 3;
-
-  // For columns of n records, in slices of `width` bits. With `passing`, only the column that was cut last is there.
-  void prepare(std::size_t columns, std::size_t n, int width, bool passing);
-  // Cuts the next column; false where that needs more slices, or something is not finite. Calls `moving` before a column
-  // gets other places.
-  template <typename Moving>
-  bool cut(const double* x, std::size_t n, Moving moving);
-
-  // The slices of column c are those from first(c) to before first(c + 1).
-  std::size_t first(std::size_t c) const { return first_[c]; }
-  const double* const* slices() const { return slices_.data(); }
-  // Which slice of its column each one is, from 0.
-  std::size_t rank(std::size_t slice) const { return ranks_[slice]; }
-  // The exponent of what slices of this rank are multiples of.
-  int unit(std::size_t c, std::size_t rank) const {
-    return highs_[c] - (width_ + 1) * static_cast<int>(rank) - width_;
-  }
-  const std::vector<std::uint32_t>& left(std::size_t c) const { return left_[c]; }
-  double rest(std::size_t c, std::uint32_t record) const {
-    const auto at = std::find(left_[c].begin(), left_[c].end(), record);
-    return at == left_[c].end() ? 0 : rests_[c][static_cast<std::size_t>(at - left_[c].begin())];
-  }
-
- private:
-  int width_ = 0;
-  bool passing_ = false;
-  std::size_t stride_ = 0;
-  std::vector<int> highs_;  // of each column: numbers are at most 2^high in magnitude
-  std::vector<std::size_t> first_;
-  std::vector<const double*> slices_;
-  std::vector<std::size_t> ranks_;
-  std::vector<std::vector<std::uint32_t>> left_;
-  std::vector<std::vector<double>> rests_;
-  Buffer room_;  // of the rest that is looked at, and the slices of each column
-};
-
-// Sums of products that have not gone into the wide ones yet.
-struct ProductGrid {
-  GridColumns rows;
-  GridColumns columns;
-  bool same = false;  // the columns are the rows
-  std::vector<std::uint32_t> places;
-  std::size_t width = 0;                // columns of the result
-  std::vector<std::int64_t> multiples;  // by row, its slice, column, its slice
-  std::size_t blocks = 0;
-  int bits = 0;  // of the slices
-  const GridColumns& right() const { return same ? rows : columns; }
-};
-
 // One wide sum for each entry of a result.
 class WideSums {
  public:
@@ -128,17 +74,14 @@ class WideSums {
   void write(Tensor& part) const { set_integer(part, 0, words_); }
 
  private:
-  // Whether the block went onto the grid.
+  // Whether the block went onto the grid, in bytes or in slices.
   bool add_on_grid(std::span<const double* const> rows, std::span<const double* const> columns,
                    bool upper, std::size_t n, ProductGrid& grid);
+  // One row after the other, each cut while it passes by.
+  bool add_passing(std::span<const double* const> rows, std::span<const double* const> columns,
+                   std::size_t n, ProductGrid& grid);
   void add_sliced(std::span<const double* const> rows, std::span<const double* const> columns,
                   bool upper, std::size_t n, std::span<const std::uint32_t> places);
-  // One row after the other: its slices stay in the first cache.
-  void add_passing(std::span<const double* const> rows, std::span<const double* const> columns,
-                   std::size_t n, ProductGrid& grid);
-  // The products of row i with columns from `first` to before `last`, which are few.
-  static void add_row(std::size_t i, std::size_t first, std::size_t last, bool upper, std::size_t n,
-                      ProductGrid& grid);
   template <typename Sliced>
   void add_rests(const Sliced& left, const Sliced& right, std::size_t i, const double* row,
                  std::span<const double* const> columns, bool upper,

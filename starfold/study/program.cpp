@@ -84,17 +84,18 @@ std::shared_ptr<const CompiledProgram> open_program(const std::string& name, Pro
 }
 
 std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramOptions options) {
-  // What is masked must add up.
-  if (study.secure) options.planning.additive = true;
+  options.planning.exact = options.planning.exact || study.exact;
+  // What is masked must add up, as the integers of an exact run do by themselves.
+  if (study.secure && !options.planning.exact) options.planning.additive = true;
   if (study.privacy) options.planning.additive = true;  // noise is added to sums
   const bool none = !study.formula.empty() && !has_intercept(study.formula);
-  options.planning.exact = options.planning.exact || study.exact;
   return open_program(study.program, std::move(options), none ? Intercept::none : Intercept::usual);
 }
 
 std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramText text) {
   ProgramOptions options;
   options.load = modules_beside(text.name);
+  options.planning.exact = study.exact;
   if (!study.formula.empty() && !has_intercept(study.formula)) {
     options.load = without_intercept(std::move(options.load));
     text.modules.clear();  // they are found again

@@ -120,6 +120,7 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
     throw DataError(error);
   }
   const double load_seconds = loading.seconds();
+  if (control.loaded) control.loaded();
   require_records(run.study, data);
   Evidence evidence{{}, data.columns};
   for (const Pack& pack : data.packs) {
@@ -197,6 +198,7 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   if (over_nodes && control.reference)
     throw StudyError("the records of nodes are not here: --reference needs them in one place");
   if (over_nodes) {
+    if (control.loaded) control.loaded();  // it is elsewhere
     run.report = run_over_nodes(run.study, run.program, settings, control);
   } else {
     run_here(run, settings, control);

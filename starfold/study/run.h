@@ -30,8 +30,11 @@ struct RunControl {
   std::function<void(const std::vector<std::string>&)> awaited = nullptr;
   // By client: a table that the program we are part of hands over, in the place of a file.
   std::map<std::string, std::shared_ptr<const Table>> given = {};
-  bool resume = false;                      // over nodes: go on with the unfinished run
-  const std::atomic<bool>* stop = nullptr;  // set to end the run after the current round
+  bool resume = false;  // over nodes: go on with the unfinished run
+  std::function<void()> loaded =
+      nullptr;  // called when the data is there and the first round may start
+  const std::atomic<bool>* stop =
+      nullptr;  // set to end the run: between blocks of records here, after the round over nodes
 };
 
 // The error with the names of columns instead of numbers.

@@ -357,6 +357,40 @@ def test_interrupt_leaves_cleanly(federation, program, tmp_path):
     assert not (tmp_path / "never").exists()
 
 
+def seconds_to_stop(arguments, wait):
+    """From Ctrl-C to the end of the process."""
+    process = subprocess.Popen([COMMAND, "run", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(wait)
+    assert process.poll() is None, process.communicate()
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    took = time.monotonic() - start
+    assert process.returncode == 3 and "stopped" in err and out == ""
+    return took
+
+
+# Promised are 100 ms; other work on the machine may take its share. Each of these would go on for many seconds.
+PATIENCE = 0.5
+
+
+def test_interrupt_within_a_round(program):
+    text = "input x : [*, 10]\noutput s = sum[*](" + "tanh(" * 400 + "x" + ")" * 400 + ")\n"
+    assert seconds_to_stop([program(text), "--simulate", "clients=1,records=4000000"], 3) < PATIENCE
+
+
+def test_interrupt_within_a_block_of_a_client(program):
+    text = """input x : [*]
+let m = each client {
+  state c = 0
+  repeat 1000000000 { c <- c + 1e-9 * mean[*](x - c) }
+  c
+}
+output s = mean[*](m)
+"""
+    assert seconds_to_stop([program(text), "--simulate", "clients=3,records=2000"], 1) < PATIENCE
+
+
 def test_progress_only_on_a_terminal(starfold, federation, program):
     text = LONG.replace("1000000000", "30000")
     clients = federation({"a": {"x": np.ones(10)}})

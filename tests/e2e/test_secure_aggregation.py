@@ -47,6 +47,24 @@ def test_bits_of_the_exact_sums(three):
     assert answer["rounds"] == 8 and answer["departures"] == []
 
 
+SPREAD = """input x : [*, p]
+output v = var[*](x)
+output c = cov[*](x)
+output g = x' @ tanh(x)
+"""
+
+
+def test_an_exact_run_can_be_masked(three):
+    """Its states are integers that add up as they are: no bit is another, over nodes and in one process."""
+    plain = outputs(three.run(three.study(LOGISTIC, INPUTS), "--exact"))["outputs"]
+    assert outputs(three.run(secure(three, LOGISTIC, INPUTS), "--exact"))["outputs"] == plain
+    assert outputs(three.run(three.local(LOGISTIC, INPUTS, extra=SECURE), "--exact"))["outputs"] == plain
+    # The policies of these nodes allow no variances.
+    columns = INPUTS.split("\n")[0]
+    spread = outputs(three.run(three.local(SPREAD, columns), "--exact"))["outputs"]
+    assert outputs(three.run(three.local(SPREAD, columns, extra=SECURE), "--exact"))["outputs"] == spread
+
+
 def test_what_the_ledger_and_the_report_say(three):
     study = secure(three, LOGISTIC, INPUTS)
     code, answer, err = three.run(study, "--out", str(three.folder / "results"))

@@ -1,5 +1,6 @@
 """Every line of the contract: programs, runs, results, errors."""
 import json
+import math
 import pathlib
 import pickle
 import signal
@@ -86,6 +87,29 @@ def test_run_over_every_kind_of_client(clinics, pandas, tmp_path):
     saved = json.loads((tmp_path / "results/outputs.json").read_text())
     assert saved["beta"]["data"] == fit["beta"].tolist() and (tmp_path / "results/report.html").exists()
     np.testing.assert_array_equal(np.load(tmp_path / "results/beta.npy"), fit["beta"])
+
+
+def test_exact_runs_have_one_answer_for_every_split(tmp_path):
+    random = np.random.default_rng(5)
+    x = random.normal(size=(400, 3)) * 10.0**random.integers(-8, 9, size=(400, 1))
+    program = sf.compile("input x : [*, p]\noutput s = sum[*](x)\noutput g = x' @ tanh(x)\noutput v = var[*](x)\n")
+    seen = set()
+    for parts in (1, 2, 3, 7):
+        cuts = np.sort(random.integers(0, 401, size=parts - 1))
+        clients = {f"c{i}": {"x": part} for i, part in enumerate(np.split(x[random.permutation(400)], cuts))}
+        fit = program.run(clients, exact=True, threads=parts, out=tmp_path / f"r{parts}")
+        seen.add(b"".join(fit[name].tobytes() for name in ("s", "g", "v")))
+        assert json.loads((tmp_path / f"r{parts}/run.json").read_text())["exact"] is True
+    assert len(seen) == 1
+    assert fit["s"].tolist() == [math.fsum(column) for column in x.T]
+    assert program.run({"a": {"x": x}})["s"].tolist() != fit["s"].tolist()
+
+
+def test_a_study_says_whether_it_is_exact(tmp_path):
+    (tmp_path / "sum.fold").write_text("input x : [*]\noutput s = sum[*](x)\n")
+    (tmp_path / "a.csv").write_text("x\n1e100\n1\n-1e100\n")
+    (tmp_path / "study.toml").write_text('program = "sum.fold"\n[clients]\na = "a.csv"\n[options]\nexact = true\n')
+    assert sf.run(tmp_path / "study.toml")["s"] == 1
 
 
 def test_shared_inputs_and_sizes():

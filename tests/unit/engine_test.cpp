@@ -557,6 +557,20 @@ output k
   }
 }
 
+// Between blocks a round sees that it is no longer wanted.
+TEST(Engine, StopsBetweenBlocks) {
+  const ir::Program program = program_of(kInputs + "output t = sum[*](exp(x))\n");
+  Random random(15);
+  const Settings settings = settings_of(random);
+  std::atomic<bool> stop = true;
+  EngineOptions options;
+  options.stop = &stop;
+  Federation federation(program, {client_of("a", 10, random)}, settings, options);
+  EXPECT_THROW(federation.run(), RunError);
+  stop = false;
+  federation.run();
+}
+
 TEST(Engine, ReceivedValuesAreChecked) {
   const ir::Program program =
       program_of("input x : [*, p]\ninput b : [p]\noutput o = sum[*](x @ b)\n");

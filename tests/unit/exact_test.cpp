@@ -90,33 +90,74 @@ TEST(Exact, SlicedSumsAreThoseOfEachNumber) {
   });
 }
 
+// Four blocks of columns, against products that are added one by one.
+void check_products(std::mt19937_64& random, std::size_t count, std::size_t n, bool upper,
+                    int kind) {
+  const std::size_t entries = count * count;
+  engine::WideSums sums(entries, exact::products);
+  engine::ProductGrid grid;
+  std::vector<std::vector<Word>> want(entries, std::vector<Word>(exact::products.words()));
+  std::vector<std::uint32_t> places(entries);
+  for (std::uint32_t i = 0; i < entries; ++i) places[i] = i;
+  for (const std::size_t records : {n, n, n / 2 + 1, n}) {
+    const Columns rows(random, count, records, kind);
+    const Columns others(random, count, records, kind == 0 ? 4 : kind);
+    const auto& columns = upper && n > 3 ? rows.pointers : others.pointers;
+    sums.add_products(rows.pointers, columns, upper, records, places, grid);
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t j = upper ? i : 0; j < count; ++j) {
+        for (std::size_t r = 0; r < records; ++r)
+          exact::add_product(want[i * count + j], rows.pointers[i][r], columns[j][r]);
+      }
+    }
+  }
+  sums.flush(grid);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = 0; j < count; ++j)  // with `upper` nothing is below the diagonal
+      EXPECT_EQ(words(sums, i * count + j), want[i * count + j])
+          << n << " of kind " << kind << ": " << i << ", " << j << " of " << count;
+  }
+}
+
 TEST(Exact, SlicedProductsAreThoseOfEachPair) {
   on_every_target([] {
     std::mt19937_64 random(2);
-    for (const std::size_t n : {1, 3, 64, 512}) {
-      for (const bool upper : {false, true}) {
-        for (const int kind : {-1, 0, 3, 4, 5}) {
-          engine::WideSums sums(36, exact::products);
-          engine::ProductGrid grid;
-          std::vector<std::vector<Word>> want(36, std::vector<Word>(exact::products.words()));
-          std::vector<std::uint32_t> places(36);
-          for (std::uint32_t i = 0; i < 36; ++i) places[i] = i;
-          for (const std::size_t records : {n, n, n / 2 + 1, n}) {
-            const Columns rows(random, 6, records, kind);
-            const Columns others(random, 6, records, kind == 0 ? 4 : kind);
-            const auto& columns = upper && n > 3 ? rows.pointers : others.pointers;
-            sums.add_products(rows.pointers, columns, upper, records, places, grid);
-            for (std::size_t i = 0; i < 6; ++i) {
-              for (std::size_t j = upper ? i : 0; j < 6; ++j) {
-                for (std::size_t r = 0; r < records; ++r)
-                  exact::add_product(want[i * 6 + j], rows.pointers[i][r], columns[j][r]);
-              }
-            }
-          }
-          sums.flush(grid);
-          for (std::size_t i = 0; i < 36; ++i)
-            EXPECT_EQ(words(sums, i), want[i]) << n << " of kind " << kind << ": " << i;
+    for (const bool upper : {false, true}) {
+      for (const int kind : {-1, 0, 3, 4, 5}) {
+        for (const std::size_t n : {1, 3, 64, 512}) check_products(random, 6, n, upper, kind);
+        check_products(random, 1, 300, upper, kind);
+        check_products(random, 2, 300, upper, kind);
+        // So many that processors with tiles of bytes use them; also more records than they take at once.
+        check_products(random, 8, 70, upper, kind);
+        check_products(random, 37, 130, upper, kind);
+      }
+    }
+    check_products(random, 17, 1500, true, 0);
+    check_products(random, 17, 1500, false, 5);
+  });
+}
+
+// Where every slice is as large as it can be.
+TEST(Exact, ProductsOfTheLargestSlices) {
+  on_every_target([] {
+    constexpr std::size_t n = 512;
+    for (const double x : {0x1.fffffffffffffp0, -0x1.7fffffbfffffdp0}) {
+      for (const std::size_t count : {1, 3, 9}) {
+        engine::Buffer column(n);
+        std::fill_n(column.data(), n, x);
+        const std::vector<const double*> columns(count, column.data());
+        std::vector<std::uint32_t> places(count * count);
+        for (std::uint32_t i = 0; i < places.size(); ++i) places[i] = i;
+        engine::WideSums sums(places.size(), exact::products);
+        engine::ProductGrid grid;
+        std::vector<Word> want(exact::products.words());
+        for (int block = 0; block < 210; ++block) {
+          sums.add_products(columns, columns, false, n, places, grid);
+          for (std::size_t i = 0; i < n; ++i) exact::add_product(want, x, x);
         }
+        sums.flush(grid);
+        EXPECT_EQ(words(sums, 0), want);
+        EXPECT_EQ(words(sums, places.size() - 1), want);
       }
     }
   });

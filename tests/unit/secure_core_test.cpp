@@ -10,8 +10,8 @@
 #include <set>
 
 #include "starfold/base/error.h"
+#include "starfold/merge/exact.h"
 #include "starfold/privacy/crypto.h"
-#include "starfold/privacy/fixed_point.h"
 #include "starfold/privacy/shamir.h"
 #include "starfold/privacy/words.h"
 
@@ -273,16 +273,17 @@ TEST(Words, MasksAreBoundToWhatTheyAreFor) {
 // --- doubles as integers ------------------------------------------------------------------------------
 
 double through(const std::vector<double>& values) {
-  std::vector<std::uint64_t> sum(fixed_point::width);
+  constexpr std::size_t width = exact::sums.words();
+  std::vector<std::uint64_t> sum(width);
   for (const double value : values) {
-    std::vector<std::uint64_t> words(fixed_point::width);
-    fixed_point::encode(value, words);
-    combine(sum, words, fixed_point::width, Direction::add);
+    std::vector<std::uint64_t> words(width);
+    exact::add(words, exact::sums, value);
+    combine(sum, words, width, Direction::add);
   }
-  return fixed_point::decode(sum);
+  return exact::rounded(sum, exact::sums);
 }
 
-TEST(FixedPoint, EveryDoubleComesBack) {
+TEST(MaskedDoubles, EveryDoubleComesBack) {
   std::mt19937_64 random(2);
   std::vector<double> values = {0,
                                 1,
@@ -306,7 +307,7 @@ TEST(FixedPoint, EveryDoubleComesBack) {
   }
 }
 
-TEST(FixedPoint, SumsAreRoundedOnceInAnyOrder) {
+TEST(MaskedDoubles, SumsAreRoundedOnceInAnyOrder) {
   EXPECT_EQ(through({1e16, 1, -1e16}), 1);
   EXPECT_EQ(through({1, 1e-300, -1}), 1e-300);
   EXPECT_EQ(through({9007199254740992.0, 1}), 9007199254740992.0);          // a tie, to the even
@@ -332,7 +333,7 @@ TEST(FixedPoint, SumsAreRoundedOnceInAnyOrder) {
   }
 }
 
-TEST(FixedPoint, WhatIsNotFiniteIsAsInAnySum) {
+TEST(MaskedDoubles, WhatIsNotFiniteIsAsInAnySum) {
   const double inf = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(through({inf, 1, inf}), inf);

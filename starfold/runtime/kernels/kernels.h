@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace starfold::kernels {
@@ -85,14 +86,35 @@ struct Slices {
   // slice = x rounded to a multiple of the last place of `shift`, rest = x - slice, which may be x itself. Whether a rest
   // is not 0.
   bool (*split)(const double* x, double shift, double* slice, double* rest, std::size_t n);
-  // Three slices of x at once, each a multiple of the last place of its shift, and the rest. Bits of the result: 1, 2 and 4
-  // where a slice is not 0 throughout, 8 where a rest is not, or something is not finite.
-  unsigned (*cut)(const double* x, const double* shifts, double* const* slices, double* rest,
-                  double* top, std::size_t n);
+  // Three slices of x at once, each a multiple of the last place of its shift, then times its scale; with six levels also
+  // the sums of the first and second of these, first and third, second and third; and the rest of x. Bits of the result: 1,
+  // 2 and 4 where a slice is not 0 throughout, 8 where a rest is not, or something is not finite. Zeros up to a multiple of
+  // kPad.
+  unsigned (*cut)(const double* x, const double* shifts, const double* scales,
+                  double* const* slices, std::size_t levels, double* rest, double* top,
+                  std::size_t n);
   // The sums of two slices of x, and its largest magnitude; whether there is a rest, or something is not finite.
   bool (*sums)(const double* x, double first, double second, double* sums, double* top,
                std::size_t n);
 };
 const Slices& slices();
+
+// So many products are summed in a double before it becomes an integer.
+inline constexpr std::size_t kWholeTerms = 128;
+
+// Sums of products that are exact: kWholeTerms products of two numbers are below 2^53 units. Columns have zeros up to a
+// multiple of kPad.
+struct WholeProducts {
+  // out[i * columns + j] += the sum of a_i * b_j, which are whole numbers, where j >= begin[i], and maybe where it is not.
+  // The begins are in order.
+  void (*gram)(const double* const* a, std::size_t rows, const double* const* b,
+               std::size_t columns, const std::size_t* begin, std::int64_t* out, std::size_t n);
+  // out[k] += scales[k] times the sum of slice_i(x) * y_j over all i + j = k, for three slices of each; those of x as
+  // Slices::cut has them, without scales. Also the largest magnitude of x and whether it has a rest, or something that is
+  // not finite; x needs no zeros.
+  bool (*dot)(const double* x, const double* shifts, const double* const* y, const double* scales,
+              std::int64_t* out, double* top, std::size_t n);
+};
+const WholeProducts& whole_products();
 
 }  // namespace starfold::kernels

@@ -9,6 +9,7 @@
 
 #include "hwy/foreach_target.h"
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,7 +29,8 @@ HWY_INLINE V present(const double* x, std::size_t i, std::size_t n) {
 
 HWY_INLINE bool any_bit(V v) {
   const D d;
-  return !hn::AllTrue(d, hn::Eq(v, hn::Zero(d)));  // also where it is nan
+  // Zeros may have a sign; a nan is not 0.
+  return !hn::AllTrue(d, hn::Eq(hn::Abs(v), hn::Zero(d)));
 }
 
 // 0 for finite numbers, nan for the others.
@@ -62,15 +64,15 @@ bool split(const double* x, double shift, double* slice, double* rest, std::size
   return any_bit(left);
 }
 
-unsigned cut(const double* x, const double* shifts, double* const* slices, double* rest,
-             double* largest, std::size_t n) {
+unsigned cut(const double* x, const double* shifts, const double* scales, double* const* slices,
+             std::size_t levels, double* rest, double* largest, std::size_t n) {
   const D d;
   const V grid_1 = hn::Set(d, shifts[0]);
   const V grid_2 = hn::Set(d, shifts[1]);
   const V grid_3 = hn::Set(d, shifts[2]);
-  double* const out_1 = slices[0];
-  double* const out_2 = slices[1];
-  double* const out_3 = slices[2];
+  const V scale_1 = hn::Set(d, scales[0]);
+  const V scale_2 = hn::Set(d, scales[1]);
+  const V scale_3 = hn::Set(d, scales[2]);
   V any_1 = hn::Zero(d);
   V any_2 = hn::Zero(d);
   V any_3 = hn::Zero(d);
@@ -84,14 +86,22 @@ unsigned cut(const double* x, const double* shifts, double* const* slices, doubl
     const V more_2 = hn::Sub(more_1, part_2);
     const V part_3 = hn::Sub(hn::Add(more_2, grid_3), grid_3);
     const V more_3 = hn::Sub(more_2, part_3);
-    hn::Store(part_1, d, out_1 + i);
-    hn::Store(part_2, d, out_2 + i);
-    hn::Store(part_3, d, out_3 + i);
+    const V whole_1 = hn::Mul(part_1, scale_1);
+    const V whole_2 = hn::Mul(part_2, scale_2);
+    const V whole_3 = hn::Mul(part_3, scale_3);
+    hn::Store(whole_1, d, slices[0] + i);
+    hn::Store(whole_2, d, slices[1] + i);
+    hn::Store(whole_3, d, slices[2] + i);
+    if (levels == 6) {
+      hn::Store(hn::Add(whole_1, whole_2), d, slices[3] + i);
+      hn::Store(hn::Add(whole_1, whole_3), d, slices[4] + i);
+      hn::Store(hn::Add(whole_2, whole_3), d, slices[5] + i);
+    }
     hn::Store(more_3, d, rest + i);
-    any_1 = hn::Or(any_1, hn::Abs(part_1));
-    any_2 = hn::Or(any_2, hn::Abs(part_2));
-    any_3 = hn::Or(any_3, hn::Abs(part_3));
-    left = hn::Or(left, hn::Abs(more_3));
+    any_1 = hn::Or(any_1, part_1);
+    any_2 = hn::Or(any_2, part_2);
+    any_3 = hn::Or(any_3, part_3);
+    left = hn::Or(left, more_3);
     most = hn::Max(most, hn::Abs(v));
   }
   *largest = hn::GetLane(hn::MaxOfLanes(d, most));
@@ -108,14 +118,17 @@ bool sums(const double* x, double first, double second, double* results, double*
   V sum_2 = hn::Zero(d);
   V left = hn::Zero(d);
   V most = hn::Zero(d);
+  constexpr std::size_t ahead = 256;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    // The next column of a block mostly follows: it should be on its way while this one is finished.
+    hwy::Prefetch(x + i + ahead);
     const V v = present(x, i, n);
     const V part_1 = hn::Sub(hn::Add(v, grid_1), grid_1);
     const V more = hn::Sub(v, part_1);
     const V part_2 = hn::Sub(hn::Add(more, grid_2), grid_2);
     sum_1 = hn::Add(sum_1, part_1);
     sum_2 = hn::Add(sum_2, part_2);
-    left = hn::Or(left, hn::Abs(hn::Sub(more, part_2)));
+    left = hn::Or(left, hn::Sub(more, part_2));
     most = hn::Max(most, hn::Abs(v));
   }
   results[0] = hn::GetLane(hn::SumOfLanes(d, sum_1));
