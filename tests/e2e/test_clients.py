@@ -350,6 +350,18 @@ def test_mixed_models_and_meta_analysis_are_rs(starfold, federation):
     for method in ("dl", "reml"):
         np.testing.assert_allclose([out[method], out[method + "_se"], out["tau2_" + method]],
                                    [figures[method][k] for k in ("mean", "se", "tau2")], rtol=1e-7)
+    # Clients without a variance take no part, and the answer says how many do.
+    clients |= {"empty": {"y": np.zeros(0)}, "single": {"y": np.array([40.0])}, "constant": {"y": np.array([3.0, 3.0])}}
+    more = {name: array(value) for name, value in starfold("run", "meta", "--json", *federation(clients)).json()["outputs"].items()}
+    assert more["clients"] == len(set(spray))
+    for name, value in out.items():
+        np.testing.assert_allclose(more[name], value, rtol=1e-12, err_msg=name)
+
+
+def test_a_random_intercept_needs_two_clients_with_records(starfold, federation):
+    clients = {"full": {"x": np.arange(6.0)[:, None], "y": np.arange(6.0) ** 2}, "empty": {"x": np.zeros((0, 1)), "y": np.zeros(0)}}
+    result = starfold("run", "client_intercept", *federation(clients))
+    assert result.code == 3 and "there are too few clients or records" in result.err
 
 
 def test_ready_made_programs_run(starfold, federation):

@@ -220,6 +220,11 @@ def test_random_intercept(ready, reml):
     assert report["rounds"] == 1
 
 
+def test_groups_that_hardly_differ(ready):
+    """The likelihood bends downwards where the fit begins; the answer is still lmer's."""
+    check(ready, "random_intercept_near", "random_intercept", "near_groups", ["x=x", "y=y", "group=group"], {"groups": 10}, 1e-6)
+
+
 def test_groups_behind_the_bar(ready):
     """The formula of a mixed model, and of clusters."""
     out, _ = ready("random_intercept", shuffled("sleepstudy"), [], {"groups": 18}, "--formula", "reaction ~ days | subject")
@@ -341,6 +346,12 @@ def test_logrank(ready):
 def test_parametric_survival(ready, program):
     skip = ["scale", "log_scale_se"] if program == "exponential" else []
     check(ready, program, program, "lung", ["x=age,male,ecog"] + SURVIVAL, tolerance=2e-9, skip=skip)
+
+
+def test_weibull_far_from_its_start(ready):
+    """The likelihood bends downwards where the fit begins; the answer is still that of survreg."""
+    out, _ = check(ready, "weibull_far", "weibull", "far_times", ["x=x", "time=time", "status=status"], tolerance=2e-9)
+    assert out["converged"] == 1 and out["iterations"] < 20
 
 
 # --- tests

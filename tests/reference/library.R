@@ -134,6 +134,12 @@ for (dist in c("weibull", "exponential")) {
       log_scale_se = if (dist == "weibull") s[5, 2] else 0, log_likelihood = fit$loglik[2])
 }
 
+# Plain times whose likelihood bends downwards where the fit begins.
+set.seed(3); n <- 150
+far_data <- write_csv(data.frame(x = round(rnorm(n) * 10, 3), time = round(rweibull(n, 0.3, 0.01), 6) + 1e-6, status = rbinom(n, 1, 0.6)), "far_times")
+fit <- survreg(Surv(time, status) ~ x, far_data, control = survreg.control(rel.tolerance = 1e-15, maxiter = 200)); s <- summary(fit)$table
+put("weibull_far", beta = vec(coef(fit)), beta_se = vec(s[1:2, 2]), scale = fit$scale, log_scale_se = s[3, 2], log_likelihood = fit$loglik[2])
+
 # --- tests
 tt <- function(h) list(statistic = h$statistic[[1]], df = h$parameter[[1]], p_value = h$p.value, lower = h$conf.int[1], upper = h$conf.int[2])
 all$t_one_sample <- tt(t.test(mtcars_data$mpg, mu = 18))
@@ -248,6 +254,12 @@ for (reml in c(TRUE, FALSE)) {
   put(if (reml) "random_intercept_reml" else "random_intercept_ml", beta = vec(s[, 1]), beta_se = vec(s[, 2]), sd_between = v$sdcor[1], sd_within = v$sdcor[2],
       log_likelihood = as.numeric(logLik(fit)), aic = AIC(fit), bic = BIC(fit), group_effects = vec(ranef(fit)$subject[, 1]))
 }
+# Groups that hardly differ: the likelihood bends downwards where the fit begins.
+set.seed(2); n <- 200
+near_data <- data.frame(group = sample(1:10, n, TRUE), x = rnorm(n)); near_data$y <- round(near_data$x + rnorm(10, 0, 0.05)[near_data$group] + rnorm(n), 4)
+near_data$x <- round(near_data$x, 4); near_data <- write_csv(near_data, "near_groups")
+fit <- lmer(y ~ x + (1 | group), near_data, control = lmerControl(optimizer = "bobyqa", optCtrl = list(rhoend = 1e-12))); s <- coef(summary(fit)); v <- as.data.frame(VarCorr(fit))
+put("random_intercept_near", beta = vec(s[, 1]), beta_se = vec(s[, 2]), sd_between = v$sdcor[1], sd_within = v$sdcor[2], log_likelihood = as.numeric(logLik(fit)))
 # With a group of one record: subject 1 is asked on the first day only. The optimizer is begun again where it stopped, until nothing changes.
 few_data <- sleepstudy_data[!(sleepstudy_data$subject == 1 & sleepstudy_data$days > 0), ]
 for (reml in c(TRUE, FALSE)) for (which in c("all", "few")) {
