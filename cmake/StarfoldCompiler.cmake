@@ -61,7 +61,7 @@ if(STARFOLD_PRECOMPILE)
   endif()
 endif()
 function(starfold_compile_together target)
-  if(NOT STARFOLD_PRECOMPILE)
+  if(NOT STARFOLD_PRECOMPILE OR STARFOLD_SANITIZE)  # sanitized builds are for files as they are
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

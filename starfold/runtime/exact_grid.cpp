@@ -5,26 +5,11 @@
 #include <utility>
 
 #include "starfold/runtime/kernels/kernels.h"
+#include "starfold/runtime/slices.h"
 
 namespace starfold::engine {
 
 namespace byte_tiles = kernels::byte_tiles;
-
-namespace {
-
-// Where slices may lie so that neither they nor products of two leave the range of normal numbers.
-constexpr int highest = 450;
-constexpr int lowest = -500;
-
-// More of them are slower than other ways.
-constexpr std::size_t few_records = 8;
-
-// 2^exponent, of a normal number.
-double power(int exponent) {
-  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52U);
-}
-
-}  // namespace
 
 void GridColumns::prepare(std::size_t columns, std::size_t n, Form form) {
   stride_ = std::max(stride_, kernels::padded(n));
@@ -51,12 +36,13 @@ byte_tiles::Panel GridColumns::panel(std::size_t number) const {
 }
 
 bool GridColumns::allows(int high) {
-  return high <= highest && high - static_cast<int>(slices) * byte_tiles::slice_bits >= lowest;
+  return high <= slices::highest &&
+         high - static_cast<int>(slices) * byte_tiles::slice_bits >= slices::lowest;
 }
 
 // x + shift - shift is x rounded to a multiple of the last place of shift.
 void GridColumns::shifts(std::size_t c, double* shift) const {
-  for (std::size_t k = 0; k < slices; ++k) shift[k] = 1.5 * power(unit(c, k) + 52);
+  for (std::size_t k = 0; k < slices; ++k) shift[k] = 1.5 * slices::power(unit(c, k) + 52);
 }
 
 void GridColumns::forget_rests(std::size_t c) {
@@ -69,7 +55,7 @@ GridColumns::Found GridColumns::slice(std::size_t c, const double* x, std::size_
   shifts(c, shift);
   const bool whole = form_ == Form::levels || form_ == Form::bytes;
   double scale[slices] = {1, 1, 1};
-  for (std::size_t k = 0; whole && k < slices; ++k) scale[k] = power(-unit(c, k));
+  for (std::size_t k = 0; whole && k < slices; ++k) scale[k] = slices::power(-unit(c, k));
   Found found;
   forget_rests(c);
   if (form_ == Form::bytes) {
@@ -93,7 +79,7 @@ GridColumns::Found GridColumns::slice(std::size_t c, const double* x, std::size_
     left_[c].push_back(i);
     rests_[c].push_back(rest[i]);
   }
-  found.many = left_[c].size() > few_records;
+  found.many = left_[c].size() > slices::few_records;
   return found;
 }
 

@@ -6,13 +6,10 @@
 #include <utility>
 
 #include "starfold/runtime/kernels/kernels.h"
+#include "starfold/runtime/slices.h"
 
 namespace starfold::engine {
 namespace {
-
-// Where a slice may lie so that neither it nor a product of two leaves the range of normal numbers.
-constexpr int highest = 450;
-constexpr int lowest = -500;
 
 // Bits that n summands take.
 int bits_of(std::size_t n) { return static_cast<int>(std::bit_width(n - 1)); }
@@ -24,15 +21,9 @@ int width_of_products(std::size_t n) { return (53 - bits_of(n)) / 2; }
 // x + shift - shift is x rounded to a multiple of 2^unit.
 double shift_to(int unit) { return std::ldexp(1.5, unit + 52); }
 
-// 2^exponent, of a normal number.
-double power(int exponent) {
-  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52U);
-}
-
 // More of them are slower than what few records leave over.
 constexpr std::size_t usual_slices = 3;
 constexpr std::size_t most_slices = 12;
-constexpr std::size_t few_records = 8;
 
 }  // namespace
 
@@ -67,8 +58,8 @@ void SlicedColumns::cut_one(const double* x, std::size_t n, int width, double* r
   const std::size_t before = slices_.size();
   bool left = true;
   // All numbers are at most 2^high in magnitude.
-  int high = std::isnan(top) ? highest + 1 : std::ilogb(top) + 1;
-  while (left && high <= highest && high - width >= lowest) {
+  int high = std::isnan(top) ? slices::highest + 1 : std::ilogb(top) + 1;
+  while (left && high <= slices::highest && high - width >= slices::lowest) {
     double* slice = room();
     const bool started = slices_.size() > before;
     left = kernels::slices().split(started ? rest : x, shift_to(high - width), slice, rest, n);
@@ -77,7 +68,7 @@ void SlicedColumns::cut_one(const double* x, std::size_t n, int width, double* r
     const std::size_t cut = slices_.size() - before;
     if (!left || cut < usual_slices) continue;
     const auto records = n - static_cast<std::size_t>(std::count(rest, rest + n, 0.0));
-    if (records <= few_records || cut == most_slices) break;
+    if (records <= slices::few_records || cut == most_slices) break;
   }
   if (!left) return;
   if (slices_.size() == before) std::copy_n(x, n, rest);
@@ -181,7 +172,7 @@ bool WideSums::add_passing(std::span<const double* const> rows,
       double scales[ranks];
       const int unit = grid.rows.unit(i, 0) + grid.columns.unit(j, 0);
       for (std::size_t k = 0; k < ranks; ++k)
-        scales[k] = power(-unit + (GridColumns::bits + 1) * static_cast<int>(k));
+        scales[k] = slices::power(-unit + (GridColumns::bits + 1) * static_cast<int>(k));
       const double* const y[] = {grid.columns.level(j, 0), grid.columns.level(j, 1),
                                  grid.columns.level(j, 2)};
       std::int64_t sums[ranks] = {};

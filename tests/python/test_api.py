@@ -108,7 +108,7 @@ def test_exact_runs_have_one_answer_for_every_split(tmp_path):
 def test_a_study_says_whether_it_is_exact(tmp_path):
     (tmp_path / "sum.fold").write_text("input x : [*]\noutput s = sum[*](x)\n")
     (tmp_path / "a.csv").write_text("x\n1e100\n1\n-1e100\n")
-    (tmp_path / "study.toml").write_text('program = "sum.fold"\n[clients]\na = "a.csv"\n[options]\nexact = true\n')
+    (tmp_path / "study.toml").write_text('program = "sum.fold"\n[[client]]\nname = "a"\ndata = "a.csv"\n[options]\nexact = true\n')
     assert sf.run(tmp_path / "study.toml")["s"] == 1
 
 
@@ -214,7 +214,8 @@ def test_what_a_watcher_raises_stops_the_run():
 
 
 def test_interrupt():
-    code = f"import numpy as np, starfold as sf\nprint('go', flush=True)\nsf.compile({LONG!r}).run({{'a': {{'x': np.ones(1000)}}}})\n"
+    # What is started in the background of a shell ignores the signal unless it says otherwise.
+    code = f"import numpy as np, signal, starfold as sf\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nprint('go', flush=True)\nsf.compile({LONG!r}).run({{'a': {{'x': np.ones(1000)}}}})\n"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "go\n"
     time.sleep(0.5)
