@@ -8,6 +8,7 @@
 #include "starfold/base/error.h"
 #include "starfold/base/hash.h"
 #include "starfold/privacy/masked_states.h"
+#include "starfold/privacy/shares.h"
 #include "starfold/tensor/random_bits.h"
 
 namespace starfold {
@@ -24,12 +25,10 @@ void require_clients(const ir::Program& program, const std::vector<std::string>&
   }
 }
 
-// What bounds may rest on: the values of shared inputs that are not huge. And how many shares of noise there are at least:
-// no client counts on its own, which it knows and could take away.
+// What bounds may rest on: the values of shared inputs that are not huge. And how many shares of noise there are at least.
 void complete(privacy::Terms& terms, const Settings& settings,
               const std::optional<secure::Group>& group) {
-  if (group)
-    terms.shares = std::max<std::int64_t>(1, static_cast<std::int64_t>(group->inputs()) - 1);
+  if (group) terms.shares = privacy::sure_shares(*group);
   constexpr std::int64_t most_numbers = 4096;
   for (const auto& [name, value] : settings.shared) {
     if (value.count() <= most_numbers) terms.inputs.emplace(name, value);

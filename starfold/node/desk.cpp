@@ -112,9 +112,10 @@ struct Desk::Session {
   std::string data;  // the hash of the source
   std::shared_ptr<const CompiledProgram> program;
   std::unique_ptr<Node> node;
-  std::map<std::string, std::int64_t> records;  // usable ones, by record set
-  std::optional<privacy::Terms> terms;          // of a private run,
-  double epsilon = 0;                           // and what it has spent so far
+  std::map<std::string, std::int64_t> records;    // usable ones, by record set
+  std::optional<privacy::Terms> terms;            // of a private run,
+  double epsilon = 0;                             // what it has spent so far,
+  std::map<std::int64_t, std::int64_t> answered;  // and how often each round was answered
   std::unique_ptr<Support> support;
   std::optional<secure::Group> group;  // where states are masked
   std::string last_step;  // the hash of the last request for keys, shares or signatures
@@ -259,7 +260,10 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
     throw Refused{*forbidden};
   }
   if (session->terms) {
+    // In a trial of a study that masks its states there is no group, and nothing leaves.
+    if (!options_.masked) require(forbids_noise(*session->terms, session->group));
     if (last) session->epsilon = last->epsilon;
+    if (last) session->answered = last->answered;
     const privacy::Promise& promise = session->terms->promise;
     require(forbids_spending(config_.policy, total(), promise.epsilon - session->epsilon,
                              last ? 0 : promise.delta));
@@ -274,6 +278,8 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   } catch (const RunError& error) {
     refuse_request(Refusal::unreadable, error.what());
   }
+  if (session->terms)
+    require(forbids_neighbours(session->terms->promise, *session->source, bindings.missing));
   require(forbids_program(config_.policy, *session->source, *session->program->plan, bindings));
   load(*session, bindings);
   request.data = session->data;
@@ -395,6 +401,7 @@ Bytes Desk::encode(Request& request, EncodeMessage message) {
   if (replies_) replies_->keep(request.run, *request.sequence, bytes);
   record(line);
   session->epsilon += line.epsilon;
+  ++session->answered[*request.round];
   return bytes;
 }
 
@@ -410,6 +417,14 @@ void Desk::charge(const Session& session, std::uint32_t round, LedgerEntry& line
     throw Refused{{Refusal::policy, "records", error.what()}};
   }
   if (plan == nullptr || round >= plan->rounds().size()) return;
+  const auto had_round = session.answered.find(round);
+  const std::int64_t most = plan->rounds()[round].runs;
+  // Noise is made for so many releases: one more would be paid by nobody.
+  if (had_round != session.answered.end() ? had_round->second >= most : most < 1)
+    refuse_request(Refusal::out_of_order,
+                   fmt::format("round {} of this private run is accounted for {} times, and was "
+                               "answered as often",
+                               round + 1, most));
   line.epsilon = std::max(0.0, plan->spent_with(session.epsilon, round) - session.epsilon);
   if (session.epsilon == 0) line.delta = plan->promise().delta;
   const Account had = total();
@@ -572,6 +587,7 @@ Bytes Desk::mask(Request& request, Session& session, const secure::MaskRequest& 
   line.rounds_left = config_.policy.max_rounds - had.rounds - (again ? 0 : 1);
   add_spending(line, spending);
   session.epsilon += line.epsilon;
+  if (!again) ++session.answered[*request.round];
   keep_own(request, session, session.node->round(asked.round));
   return sent(request, std::move(line), answer, masked_slot(*request.sequence));
 }

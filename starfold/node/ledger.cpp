@@ -263,9 +263,12 @@ void Ledger::remember(const LedgerEntry& entry) {
   Run& run = runs_[entry.run];
   order_.erase(run.stamp);
   run.stamp = ++stamp_;
-  run.last = {entry.kind,  entry.agreement, *entry.sequence,
-              entry.round, entry.request,   entry.sent,
-              entry.data,  entry.received,  run.last.epsilon + entry.epsilon};
+  std::map<std::int64_t, std::int64_t> answered = std::move(run.last.answered);
+  if (entry.kind == "encode" && entry.round) ++answered[*entry.round];
+  run.last = {entry.kind,         entry.agreement, *entry.sequence,
+              entry.round,        entry.request,   entry.sent,
+              entry.data,         entry.received,  run.last.epsilon + entry.epsilon,
+              std::move(answered)};
   order_.emplace(run.stamp, entry.run);
   if (runs_.size() <= remembered_runs) return;
   runs_.erase(order_.begin()->second);

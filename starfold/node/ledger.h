@@ -47,7 +47,8 @@ struct LastReply {
   std::string sent;
   std::string data;
   std::string received;
-  double epsilon = 0;  // that the run has spent so far
+  double epsilon = 0;                                  // that the run has spent so far
+  std::map<std::int64_t, std::int64_t> answered = {};  // how often, by round
 };
 
 // Lines one after the other, and whether each follows the one before.

@@ -7,6 +7,8 @@
 
 #include "starfold/base/utf8.h"
 #include "starfold/policy/support.h"
+#include "starfold/privacy/neighbours.h"
+#include "starfold/privacy/shares.h"
 #include "starfold/runtime/apply.h"
 
 namespace starfold {
@@ -95,6 +97,34 @@ Forbidden forbids_spending(const Policy& policy, const Account& total, double ep
   if (over(total.delta, delta, policy.budget->delta))
     return no(Refusal::budget, "the run needs delta = {:g}, and of {:g} there is {:g} left", delta,
               policy.budget->delta, std::max(0.0, policy.budget->delta - total.delta));
+  return std::nullopt;
+}
+
+Forbidden forbids_noise(const privacy::Terms& terms, const std::optional<secure::Group>& group) {
+  if (terms.promise.at != privacy::At::distributed) return std::nullopt;
+  if (!group)
+    return no(
+        Refusal::privacy,
+        "a share of noise hides nothing alone: at = \"distributed\" needs secure aggregation");
+  const std::int64_t most = privacy::sure_shares(*group);
+  if (terms.shares < 1 || terms.shares > most)
+    return no(Refusal::privacy, "noise is made for {} shares, and a sum is sure to have {}",
+              terms.shares, most);
+  return std::nullopt;
+}
+
+Forbidden forbids_neighbours(const privacy::Promise& promise, const NodeSource& source,
+                             Missing missing) {
+  if (!privacy::counts_records_as_known(promise)) return std::nullopt;
+  if (missing == Missing::drop)
+    return no(Refusal::privacy,
+              "neighbours = \"replace\" takes the number of records as known, and records with a "
+              "missing value are dropped");
+  if (!source.location.query.empty())
+    return no(Refusal::privacy,
+              "neighbours = \"replace\" takes the number of records as known, and the query of {} "
+              "may leave records out",
+              source.name);
   return std::nullopt;
 }
 

@@ -36,6 +36,15 @@ Forbidden forbids_study(const Policy& policy, const Account& account, const std:
 Forbidden forbids_spending(const Policy& policy, const Account& total, double epsilon,
                            double delta);
 
+// Whether the noise of a private run is what it promises, as far as this client makes it: a share hides nothing alone, so the sum
+// has to be masked, over as many clients as the shares are made for.
+Forbidden forbids_noise(const privacy::Terms& terms, const std::optional<secure::Group>& group);
+
+// Whether the number of records may count as known, as neighbours that replace a record take it: not where a record may be left out for
+// what it holds.
+Forbidden forbids_neighbours(const privacy::Promise& promise, const NodeSource& source,
+                             Missing missing);
+
 // Whether states may be masked together with these others. `own` is the node's key.
 Forbidden forbids_group(const Policy& policy, const secure::Group& group, const secure::Key& own);
 

@@ -6,9 +6,11 @@
 #include <ctime>
 
 #include "starfold/base/data_error.h"
+#include "starfold/base/utf8.h"
 #include "starfold/base/version.h"
 #include "starfold/data/memory.h"
 #include "starfold/page/pages.h"
+#include "starfold/privacy/neighbours.h"
 #include "starfold/runtime/demand.h"
 #include "starfold/runtime/reference.h"
 #include "starfold/study/diagnose.h"
@@ -136,7 +138,8 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
   } catch (const Unmet& unmet) {
     throw named(unmet, typed, data.columns);
   } catch (const RunError& error) {
-    const std::string reason = reason_of(error, evidence);
+    // What a private run says of records has noise in it.
+    const std::string reason = run.study.privacy ? "" : reason_of(error, evidence);
     if (reason.empty()) throw;
     const std::string text = fmt::format("{}\n{}", error.what(), reason);
     throw error.where() ? RunError(text, *error.where()) : RunError(text);
@@ -147,6 +150,34 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
     run.report.clients.at(i).dropped = data.dropped[i];
   for (std::size_t i = 0; i < data.missing.size(); ++i)
     run.report.clients.at(i).missing = std::move(data.missing[i]);
+}
+
+// How many records there are, or lack a value, changes with a single one: without noise, a private run does not tell it.
+void hide_records(RunReport& report) {
+  report.client_details = false;
+  for (ClientReport& client : report.clients) {
+    client.records = unknown_records;
+    client.dropped = 0;
+    client.missing.clear();
+  }
+}
+
+// StudyError where a record that replaces another could be left out for what it holds, while the promise takes the number of records
+// as known. What nodes do with a query of their own they say themselves.
+void require_known_records(const Study& study) {
+  if (!privacy::counts_records_as_known(*study.privacy)) return;
+  const auto refuse = [](const std::string& why) {
+    throw StudyError(fmt::format(
+        "privacy.neighbours = \"replace\" takes the number of records as known, but {}, so that a "
+        "record in place of another may not count; say neighbours = \"add_remove\"",
+        why));
+  };
+  if (study.missing == Missing::drop)
+    refuse("missing = \"drop\" leaves out those with a missing value");
+  for (const StudyClient& client : study.clients) {
+    if (!client.data.query.empty())
+      refuse(fmt::format("the query of client {} may leave some out", printable(client.name)));
+  }
 }
 
 }  // namespace
@@ -166,6 +197,11 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   check_study(run.study, typed);
   Settings settings = study_settings(run.study, typed);
   settings.memory = plan_memory(run.study.memory).values;
+  if (run.study.privacy && run.study.exact)
+    throw StudyError(
+        "exact mode and [privacy] do not go together: an exact run adds no noise, and cannot keep "
+        "what is promised");
+  if (run.study.privacy) require_known_records(run.study);
   if (run.study.privacy)
     privacy::require_bounds(
         *run.program->plan, *run.study.privacy,
@@ -175,8 +211,6 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   const bool over_nodes = run.study.federation.via != Federation::Via::files;
   if (control.resume && !over_nodes)
     throw StudyError("only a run over nodes can be gone on with: this study has none");
-  if (run.study.privacy && run.study.exact)
-    throw StudyError("an exact run adds no noise: it cannot keep what [privacy] promises");
   if (run.study.privacy && control.reference)
     throw StudyError("--reference computes without noise: it cannot keep what [privacy] promises");
   const std::int64_t sample = run.study.federation.sample.clients;
@@ -206,6 +240,7 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   // Made-up clients have nothing to hide.
   run.report.client_details =
       !over_nodes && (run.study.client_details || !run.study.simulation.empty());
+  if (run.study.privacy) hide_records(run.report);
   run.report.title = run.study.title;
   run.report.study = run.study.file.substr(run.study.file.find_last_of('/') + 1);
   run.report.missing = missing_word(run.study.missing);

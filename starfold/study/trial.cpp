@@ -79,7 +79,14 @@ std::string trial_text(const NodeConfig& config, const Trial& trial) {
   if (trial.rounds > 0)
     text += fmt::format("  {} {} answered, {} numbers in all\n", trial.rounds,
                         trial.rounds == 1 ? "round would be" : "rounds would be", trial.numbers);
-  if (!trial.refused) return text + "  The policy lets this study run to its end.\n";
+  if (!trial.refused) {
+    text += "  The policy lets this study run to its end.\n";
+    if (config.policy.budget)
+      text +=
+          "  What other studies have spent of the budget was not considered: the ledger says what "
+          "is left.\n";
+    return text;
+  }
   const Decision& no = *trial.refused;
   if (no.rule.empty()) return text + fmt::format("  The study cannot run here: {}\n", no.detail);
   text += fmt::format("  Refused by the rule {}: {}\n", no.rule, no.detail);

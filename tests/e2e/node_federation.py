@@ -138,12 +138,20 @@ def text(value):
     return struct.pack("<Q", len(data)) + data
 
 
-def start_message(plan, program, run, bindings, source="visits", sizes=(), name="p.fold"):
+def privacy_terms(epsilon, delta, at, neighbours=0, shares=1):
+    """The terms of a private run as privacy/terms.h has them: one client, the unit a record, no inputs."""
+    number = ["server", "client", "output", "distributed"].index(at)
+    return struct.pack("<BBddBBqqI", 0, neighbours, epsilon, delta, number, 0, 1, shares, 0)
+
+
+def start_message(plan, program, run, bindings, source="visits", sizes=(), name="p.fold", terms=b"", sampled=False, group=None):
     body = text(plan) + text(name) + text(program) + struct.pack("<I", 0) + struct.pack("<I", len(sizes))
     for key, value in sizes:
         body += text(key) + struct.pack("<q", value)
-    flags = b"\x00\x00"  # no group, no sample
-    return message(0, body + b"\x01\x00\x00" + text(run) + text("a study") + text(source) + text(bindings) + flags + text(""))
+    planning = b"\x01\x00\x01" if terms else b"\x01\x00\x00"  # private runs have sums only
+    told = text(run) + text("a study") + text(source) + text(bindings)
+    flags = (b"\x00" if group is None else b"\x01" + group) + bytes([sampled])
+    return message(0, body + planning + told + flags + text(terms))
 
 
 def encode_message(agreement, run, sequence, number, tensors=()):

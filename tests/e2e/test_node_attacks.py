@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from node_federation import DESCRIBE, LIMIT, agreement, bindings, encode_message, hospital, kind, message, read_frame, start_message
+from node_federation import DESCRIBE, LIMIT, agreement, bindings, encode_message, hospital, kind, message, privacy_terms, read_frame, start_message
 
 RUN = "0123456789abcdef" * 2
 ID = 'id = "id"'
@@ -393,3 +393,96 @@ def test_idle_connections_lock_nobody_out(one):
     assert kind(node.ask(DESCRIBE)) == "description"
     for s in idle:
         s.close()
+
+
+# --- private runs -----------------------------------------------------------------------------------
+
+PRIVATE = "input x : [*]\nstate t : [] = 0\nrepeat 2 {\n  t <- t + sum[*](clip(x + t, 0, 128))\n}\noutput t\n"
+
+
+@pytest.fixture
+def private(one):
+    """A node, and what starts a private run of PRIVATE there by hand: its answer, and what was agreed on."""
+    node, bound = one.nodes[0], bindings(x=["age"])
+    promise = '[privacy]\nepsilon = 1\ndelta = 1e-6\nat = "client"\n'
+    code, _, err = one.run(one.study(PRIVATE, 'x = "age"', extra=promise))
+    assert code == 0, err
+    plan = node.lines()[-1]["plan"]
+
+    def start(terms, run=RUN, bound=bound, **options):
+        hello = node.ask(start_message(plan, PRIVATE, run, bound, terms=terms, **options))
+        if kind(hello) != "hello":
+            return kind(hello), None
+        size = struct.unpack("<Q", hello[20:28])[0]
+        return "hello", hello[28:28 + size].decode()
+
+    return node, start
+
+
+@pytest.mark.parametrize("shares", [0, 1, 2, 100_000, 2**62])
+def test_a_share_of_noise_needs_masks(private, shares):
+    """Without masks the server would see a sum with a hundred-thousandth of the noise."""
+    node, start = private
+    assert start(privacy_terms(1, 1e-6, "distributed", shares=shares))[0] == "privacy"
+    assert "secure aggregation" in node.lines()[-1]["detail"]
+
+
+@pytest.mark.parametrize("shares, allowed", [(0, False), (1, True), (2, True), (3, False), (100_000, False), (2**62, False)])
+def test_shares_of_noise_are_those_of_the_group(private, one, shares, allowed):
+    """Three clients are sure to be in a sum; each counts on the shares of two others."""
+    node, start = private
+    key = bytes.fromhex(one.command_line("node", "key", node.file).stdout.split()[-1])
+    keys = [key, bytes(range(32)), bytes(range(1, 33))]
+    group = struct.pack("<III", 2, 3, 3)
+    for name, key in zip(("north", "south", "west"), keys):
+        group += struct.pack("<Q", len(name)) + name.encode() + key
+    answer, _ = start(privacy_terms(1, 1e-6, "distributed", shares=shares), group=group)
+    assert answer == ("hello" if allowed else "privacy"), node.lines()[-1]
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("at", ["client", "server"])
+def test_no_more_rounds_than_were_paid_for(private, at, sampled):
+    """Noise is made for two rounds: a third one would have fresh noise for nothing, and a thousand no noise at all."""
+    node, start = private
+    terms = privacy_terms(1, 1e-6, at)
+    answer, agreed = start(terms, sampled=sampled)
+    assert answer == "hello"
+    step = 3 if sampled else 1
+    first = encode_message(agreed, RUN, 0, 0, [0.0])
+    assert kind(node.ask(first)) == "state"
+    second = encode_message(agreed, RUN, step, 0, [1.0])
+    reply = node.ask(second)
+    assert kind(reply) == "state"
+    for sequence in range(step + 1, step + 4):
+        assert kind(node.ask(encode_message(agreed, RUN, sequence, 0, [0.0]))) == "out_of_order"
+    assert node.ask(second) == reply  # the same question has the same answer
+    node.kill()
+    node.start()
+    assert start(terms, sampled=sampled) == ("hello", agreed)
+    assert node.ask(second) == reply
+    assert kind(node.ask(encode_message(agreed, RUN, step + 1, 0, [0.0]))) == "out_of_order"
+    sent = [line for line in node.lines() if line.get("kind") == "encode" and line["decision"] == "sent" and line["run"] == RUN]
+    assert len(sent) == 2 and sum(line["epsilon"] for line in sent) == pytest.approx(1)
+
+
+def test_a_round_before_a_restart_counts(private):
+    node, start = private
+    terms = privacy_terms(1, 1e-6, "client")
+    agreed = start(terms)[1]
+    assert kind(node.ask(encode_message(agreed, RUN, 0, 0, [0.0]))) == "state"
+    node.kill()
+    node.start()
+    assert start(terms)[0] == "hello"
+    assert kind(node.ask(encode_message(agreed, RUN, 1, 0, [0.0]))) == "state"
+    assert kind(node.ask(encode_message(agreed, RUN, 2, 0, [0.0]))) == "out_of_order"
+
+
+def test_a_record_in_place_of_another_is_not_left_out(private):
+    """With neighbours that replace a record its number counts as known: then none may be dropped for what it holds."""
+    node, start = private
+    replace = privacy_terms(1, 1e-6, "client", neighbours=1)
+    assert start(replace, bound=bindings("drop", x=["age"]))[0] == "privacy"
+    assert "dropped" in node.lines()[-1]["detail"]
+    assert start(replace)[0] == "hello"
+    assert start(privacy_terms(1, 1e-6, "client"), "f" * 32, bindings("drop", x=["age"]))[0] == "hello"

@@ -112,6 +112,44 @@ def test_the_reference_has_no_noise_and_is_refused(private):
     assert "noise" in private(SUM, "epsilon = 1\n", "--reference", code=2, as_json=False).err
 
 
+@pytest.mark.parametrize("program", [SUM, "input y : [*]\noutput s = sum[*](y)\n"])
+def test_exact_mode_has_no_noise_and_is_refused(private, program):
+    refused = private(program, "epsilon = 1\n", "--exact", code=2, as_json=False)
+    assert "exact mode and [privacy] do not go together" in refused.err
+
+
+def test_exact_counts_of_records_are_not_told(private, tmp_path, starfold):
+    """One record more would show in them."""
+    path = tmp_path / "oslo.csv"
+    drop = '[options]\nmissing = "drop"\nclient_details = true\n'
+    private(SUM, None, extra=drop)  # writes the study
+    path.write_text("y,x\n" + "\n".join(f"{i % 7},1" for i in range(433)) + "\n" + ",1\n" * 17)
+    plain = private(SUM, None, "--out", tmp_path / "plain", extra=drop)
+    assert plain["clients"][0]["records"] == 433 and "433" in (tmp_path / "plain/report.html").read_text()
+    answer = private(SUM, "epsilon = 1\n", "--out", tmp_path / "out", extra=drop)
+    assert [client["records"] for client in answer["clients"]] == [None, None]
+    kept = json.loads((tmp_path / "out/run.json").read_text())
+    assert kept["records"] is None
+    assert not any(key in client for client in kept["clients"] for key in ("records", "dropped", "missing", "data"))
+    said = private(SUM, "epsilon = 1\n", extra=drop, as_json=False)
+    for text in ((tmp_path / "out/report.html").read_text(), said.out + said.err):
+        assert "433 " not in text and "733" not in text and "left out. " not in text and "missing values:" not in text
+    assert "not told" in said.out + said.err
+
+
+def test_a_record_in_place_of_another_counts(private, tmp_path):
+    """A record that replaces another and is dropped, or left out by a query, would change the number of records."""
+    replace = 'epsilon = 1\nneighbours = "replace"\n'
+    drop = '[options]\nmissing = "drop"\n'
+    refused = private(SUM, replace, extra=drop, code=2, as_json=False)
+    assert 'missing = "drop"' in refused.err and 'neighbours = "add_remove"' in refused.err
+    assert private(SUM, replace)["privacy"]["neighbours"] == "replace"
+    assert private(SUM, "epsilon = 1\n", extra=drop)["privacy"]["neighbours"] == "add_remove"
+    third = '[[client]]\nname = "voss"\ndata = "oslo.csv"\nquery = "select * from data where y > 5"\n'
+    refused = private(SUM, replace + third, code=2, as_json=False)
+    assert "query of client voss" in refused.err and 'neighbours = "add_remove"' in refused.err
+
+
 def test_noise_of_each_client(private):
     said = private(SUM, 'epsilon = 1\ndelta = 1e-6\nat = "client"\n')["privacy"]
     assert said["at"] == "client" and SIGMA[1, 1e-6] * 10 <= said["rounds"][0]["scale"] < SIGMA[1, 1e-6] * 10.02
