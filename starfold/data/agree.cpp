@@ -154,10 +154,10 @@ void check_kind(const std::vector<DataSource>& sources, const BoundColumn& colum
     if (!info.note.empty())
       throw RunError(
           fmt::format("client {}: column {} is text: it {}", source.client, name, info.note));
-    throw RunError(
-        fmt::format("client {}: column {} is text; declare its levels in a study file, for example "
-                    "[categorical.{}] with levels = [\"a\", \"b\"]",
-                    source.client, name, name));
+    throw RunError(fmt::format(
+        "client {0}: column {1} is text; declare its levels with --levels {1}=a,b, or in "
+        "a study file, for example [categorical.{1}] with levels = [\"a\", \"b\"]",
+        source.client, name));
   }
 }
 

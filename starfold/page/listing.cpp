@@ -156,14 +156,29 @@ std::string listing(const Plan& plan, const SourceMap& sources) {
   return html;
 }
 
+namespace {
+
+// Whether a name belongs to a block `each client { ... }`: what it stands for is computed there and differs between clients.
+bool inside_a_block(const ir::Program& program, Span name) {
+  for (ir::NodeId id = 0; id < program.graph.size(); ++id) {
+    const ir::Node& node = program.graph[id];
+    if (node.block && node.span.file == name.file && node.span.begin <= name.begin &&
+        name.end <= node.span.end)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string names_table(const Plan& plan, const SourceMap& sources, const SizeValues& sizes) {
   std::vector<std::vector<Field>> rows;
   for (const ir::NameType& name : plan.program.name_types) {
-    const bool federated = name.type.federated();
+    const bool stays = name.type.federated() || inside_a_block(plan.program, name.span);
     rows.push_back({{code(name.name)},
                     {type_tag(name.type)},
                     {amount(name.type, sizes)},
-                    {federated ? "stays on each client" : "shared: known to the server"},
+                    {stays ? "stays on each client" : "shared: known to the server"},
                     {line_link(sources, name.span), true}});
   }
   return table("Names and types", {{"Name"}, {"Type"}, {"In words"}, {"Where"}, {"Line", true}},

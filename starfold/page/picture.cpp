@@ -212,7 +212,7 @@ class Picture {
         "<article class=\"round\" id=\"round-{0}\"><h3>Round {0} <span "
         "class=\"often\">{1}</span></h3>\n<p>{2}</p>\n<div class=\"flowbox\"><div "
         "class=\"flow\">\n",
-        round.number + 1, often, round_sentence(plan_, step, facts_.sizes));
+        round.number + 1, often, round_sentence(plan_, step, facts_));
     sends(round);
     clients(round);
     html_ += fmt::format(
@@ -330,7 +330,9 @@ class Picture {
 
 }  // namespace
 
-std::string round_sentence(const Plan& plan, const Step& step, const SizeValues& sizes) {
+std::string round_sentence(const Plan& plan, const Step& step, const PictureFacts& facts) {
+  const SizeValues& sizes = facts.sizes;
+  const bool some = facts.sampled > 0;
   const Round& round = std::get<Round>(step.action);
   std::string text;
   if (!round.receives.empty()) {
@@ -339,14 +341,19 @@ std::string round_sentence(const Plan& plan, const Step& step, const SizeValues&
       sent.push_back(fmt::format("{} ({})", code(describe(plan, id)),
                                  amount(plan.program.graph[id].type(), sizes)));
     }
-    text += fmt::format("The server sends every client {}. ", listed_some(sent, 4));
+    text += fmt::format("The server sends every {} {}. ", some ? "client that is drawn" : "client",
+                        listed_some(sent, 4));
   }
   const std::vector<std::string> local = names_of(named_lines(plan, round.encoders));
-  text += local.empty() ? std::string("Each client folds its own records")
-                        : fmt::format("Each client computes {} from its own records, folds them",
+  const char* const each = some ? "Each of them" : "Each client";
+  if (some && round.receives.empty()) text += "The server asks the clients that are drawn. ";
+  text += local.empty() ? fmt::format("{} folds its own records", each)
+                        : fmt::format("{} computes {} from its own records, folds them", each,
                                       listed_some(local));
-  text += fmt::format(" and sends <b>{}</b>. The server merges the messages of all clients",
-                      numbers(message_size(plan, round), sizes));
+  text += fmt::format(" and sends <b>{}</b>. The server merges the messages of {}",
+                      numbers(message_size(plan, round), sizes),
+                      some ? fmt::format("the {} clients drawn for the round", facts.sampled)
+                           : std::string("all clients"));
   const std::vector<std::string> decoded = names_of(named_lines(plan, step.decoder));
   if (!decoded.empty()) text += fmt::format(" and computes {}", listed_some(decoded));
   return text + ".";

@@ -23,11 +23,12 @@ struct PictureFacts {
   SizeValues sizes;
   std::vector<std::int64_t> runs;        // by round number: how often it ran
   std::vector<std::int64_t> iterations;  // by loop
+  std::int64_t sampled = 0;              // so many clients were drawn for each round; 0: all
 };
 
 std::string rounds_picture(const Plan& plan, const PictureFacts& facts = {});
 
 // The first sentences about a round.
-std::string round_sentence(const Plan& plan, const Step& step, const SizeValues& sizes);
+std::string round_sentence(const Plan& plan, const Step& step, const PictureFacts& facts);
 
 }  // namespace starfold::page

@@ -56,6 +56,18 @@ std::string departed_note(const RunReport& report) {
   return text;
 }
 
+// That only some clients were asked in each round.
+std::string sample_note(const RunReport& report) {
+  if (report.sample.clients == 0) return "";
+  return fmt::format(
+      "<p class=\"note sampled\">Every round was asked of {} of the {}, drawn for it (seed {}): "
+      "its "
+      "sums are over those alone, and so are the results.</p>\n",
+      grouped(report.sample.clients),
+      plural(static_cast<std::int64_t>(report.clients.size()), "client", "clients"),
+      grouped(static_cast<std::int64_t>(report.sample.seed)));
+}
+
 // Records that a missing value kept out.
 std::string dropped_sentence(const RunReport& report) {
   std::int64_t dropped = 0;
@@ -86,7 +98,7 @@ std::string lead(const RunReport& report, const Plan& plan) {
                       report.packed > 0 ? "Summaries were merged" : "They sent summaries",
                       plural(report.rounds, "round", "rounds"), shows_in_short(plan));
   if (report.group) text += fmt::format("<p class=\"note masked\">{}</p>\n", masked_note(report));
-  return text + departed_note(report) +
+  return text + sample_note(report) + departed_note(report) +
          (report.packed > 0 ? fmt::format("<p class=\"note packed\">{}</p>\n", packed_note(report))
                             : "");
 }
@@ -257,6 +269,7 @@ PictureFacts facts_of(const RunReport& report) {
   facts.sizes = report.sizes;
   facts.runs = report.round_runs;
   if (report.rounds > 0) facts.iterations = report.results.iterations;
+  facts.sampled = report.sample.clients;
   return facts;
 }
 

@@ -234,6 +234,9 @@ std::string report_text(const RunReport& report, const CompiledProgram& program)
   if (!traces.empty()) text += traces + "\n";
   text += clients_text(report) + missing_text(report);
   if (report.packed > 0) text += packed_note(report) + "\n";
+  if (report.sample.clients > 0)
+    text += fmt::format("every round was asked of {} of the {} clients, drawn for it\n",
+                        report.sample.clients, report.clients.size());
   for (const Departure& departure : report.departures)
     text += fmt::format("client {} took part in the first {} of {} rounds only\n",
                         printable(report.clients[departure.client].name), departure.rounds,
@@ -242,7 +245,7 @@ std::string report_text(const RunReport& report, const CompiledProgram& program)
     text += fmt::format("states were masked: the server saw sums over at least {} of {} clients\n",
                         report.group->inputs(), report.group->members.size());
   const std::int64_t numbers = report.clients.empty() ? 0 : report.clients.front().numbers_sent;
-  if (report.packed == 0 && numbers > 0)
+  if (report.packed == 0 && report.sample.clients == 0 && numbers > 0)
     text += fmt::format("each client sent {} folded from its records\n",
                         numbers == 1 ? "1 number" : fmt::format("{} numbers", numbers));
   if (report.privacy) text += privacy_line(*report.privacy);

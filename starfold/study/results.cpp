@@ -74,7 +74,7 @@ nlohmann::json options_json(const Study& study) {
   if (study.client_details) json["client_details"] = true;
   if (study.federation.sample.clients > 0) {
     json["sample"] = study.federation.sample.clients;
-    json["sample_seed"] = study.federation.sample.seed;
+    json["sample_seed"] = static_cast<std::int64_t>(study.federation.sample.seed);
   }
   return json;
 }

@@ -270,6 +270,12 @@ def test_samples_of_clients(starfold, federation, program, tmp_path):
     assert other["outputs"] != one.json()["outputs"]
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert record["options"]["sample"] == 3 and record["options"]["sample_seed"] == 7
+    assert isinstance(record["options"]["sample_seed"], int)
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "Every round was asked of 3 of the 8 clients" in report and "the messages of all clients" not in report
+    assert "the 3 clients drawn for the round" in report
+    said = starfold("run", path, *arguments, "--sample", "3")
+    assert "every round was asked of 3 of the 8 clients" in said.out + said.err
     refused = starfold("run", path, *arguments, "--sample", "3", "--reference")
     assert refused.code == 2 and "--sample" in refused.err
     assert starfold("run", path, *arguments, "--sample", "9").code == 2

@@ -105,3 +105,12 @@ def test_sizes_in_expressions_have_parentheses(starfold, tmp_path):
     source.write_text("fn rest(x : [*, q]) = records(x) - q\ninput x : [*, p]\noutput a = rest(concat[2](ones(1), x))\n")
     out = starfold("explain", source).out
     assert "a = records(x) - (p + 1)" in out
+
+
+def test_names_of_a_block_stay_on_each_client(starfold, tmp_path):
+    page = tmp_path / "page.html"
+    assert starfold("explain", "fedavg", "--html", page).code == 0
+    names = page.read_text().split("Names and types")[-1]
+    rows = {re.sub("<[^>]*>", "", row.split("</td>")[0]).strip(): row for row in names.split("<tr>")}
+    assert "stays on each client" in rows["b"] and "stays on each client" in rows["eta"]
+    assert "shared: known to the server" in rows["theta"]

@@ -209,7 +209,7 @@ def test_nodes_check_formulas_themselves(nodes):
     ("y ~ heigth", 2, "no column heigth"),
     ("y ~ wards", 2, "did you mean ward?"),
     ("y x", 2, "does not belong here|has a response"),
-    ("y ~ ward", 3, "declare its levels"),
+    ("y ~ ward", 3, "declare its levels with --levels ward=a,b"),
     ("y ~ C(z)", 2, "--levels z=a,b"),
     ("y ~ log(sex)", 2, "as.numeric(sex)"),
     ("y ~ x + offset(z)", 3, "for an input offset"),
