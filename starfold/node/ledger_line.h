@@ -13,7 +13,7 @@ namespace starfold {
 struct LedgerEntry {
   std::string
       kind;  // "start", "encode", "approve", "deny", "pending", "note"; where states are masked also "keys",
-      // "share", "sign", "unmask", and "again" for a state that is masked once more
+             // "share", "sign", "unmask", and "again" for a state that is masked once more
   std::string study;      // its name, for people
   std::string agreement;  // the hash that identifies the study
   std::string peer;       // who asked
