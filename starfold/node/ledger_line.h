@@ -11,9 +11,9 @@ namespace starfold {
 // What a node was asked and what it did. Texts may come from strangers: they are cut and made printable when they are written.
 // Hashes are SHA-256 in hexadecimal digits. What is empty or 0 is not written.
 struct LedgerEntry {
-  std::string
-      kind;  // "start", "encode", "approve", "deny", "pending", "note"; where states are masked also "keys",
-             // "share", "sign", "unmask", and "again" for a state that is masked once more
+  // "start", "encode", "approve", "deny", "pending", "note"; where states are masked also "keys", "share", "sign", "unmask", and
+  // "again" for a state that is masked once more
+  std::string kind;
   std::string study;      // its name, for people
   std::string agreement;  // the hash that identifies the study
   std::string peer;       // who asked
