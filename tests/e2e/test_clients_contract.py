@@ -378,7 +378,7 @@ private state secret : [*client] = 0
 state s = 0
 repeat 100000 {
   let own = each client { sum[*](age) }
-  secret <- own + 123456.0625 + min(s, 0)
+  secret <- where(secret > 0, secret, own + 123456.0625 + min(s, 0))
   s <- s + sum[*](secret > 0)
 }
 output s
