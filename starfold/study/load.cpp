@@ -57,6 +57,7 @@ StudyData load_clients(const Study& study, const ir::Program& program, const Giv
                                                          study.categoricals, study_formula(study));
   StudyData data;
   data.columns = input_names(plan);
+  data.references = reference_levels(plan);
   std::vector<Client> clients;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     LoadedClient loaded = load_client(program, sources[i], as_they_come[i] ? ColumnPlan{} : plan,
