@@ -104,6 +104,7 @@ class CarriedRun {
     std::vector<std::string> names;
     for (const StudyClient& client : run_.study.clients) names.push_back(client.name);
     run_.report.columns = input_names(sources.plan);
+    run_.report.references = reference_levels(sources.plan);
     run_.report.client_details = false;
     run_.report.round_runs.resize(static_cast<std::size_t>(run_.program->plan->rounds));
     for (const std::string& name : names)

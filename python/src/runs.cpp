@@ -1,4 +1,5 @@
 // Runs: a program over clients whose data lies here or in files.
+#include <algorithm>
 #include <mutex>
 
 #include "runs.h"
@@ -211,7 +212,14 @@ Study study_of(const Program& program, const nb::list& clients, const Names& col
 std::shared_ptr<const CompiledProgram> following(const Program& program, const Study& study) {
   try {
     const bool intercept = study.formula.empty() || has_intercept(study.formula);
-    if (intercept && !study.exact) return program.compiled;
+    const auto& inputs = program.compiled->compilation.program.inputs;
+    const bool known =
+        std::all_of(study.bindings.begin(), study.bindings.end(), [&](const auto& binding) {
+          return std::any_of(inputs.begin(), inputs.end(),
+                             [&](const auto& input) { return input.name == binding.first; });
+        });
+    const bool offset = !study.formula.empty() && has_offset(study.formula);
+    if (intercept && !study.exact && known && !offset) return program.compiled;
     return open_program(study, program.compiled->text);
   } catch (...) {
     raise_trouble(program.compiled.get());

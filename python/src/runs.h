@@ -19,7 +19,8 @@ Study study_of(const Program& program, const nb::list& clients, const Names& col
                const nb::dict& values, const Names& levels, const nb::dict& options,
                GivenByName& given);
 
-// The program as the study needs it: planned for an exact run, without an intercept where the formula has none.
+// The program as the study needs it: planned for an exact run, without an intercept where the formula has none, with a weight or an
+// offset where the study gives one.
 std::shared_ptr<const CompiledProgram> following(const Program& program, const Study& study);
 
 }  // namespace starfold::python

@@ -42,6 +42,7 @@ StudyData load_clients(const Study& study, const ir::Program& program, const Giv
   const StudySources sources = study_sources(study, program, given, tables);
   StudyData data;
   data.columns = input_names(sources.plan);
+  data.references = reference_levels(sources.plan);
   std::vector<Client> clients;
   for (std::size_t i = 0; i < sources.clients.size(); ++i) {
     LoadedClient loaded = load_client(program, sources.clients[i],

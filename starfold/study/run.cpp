@@ -146,6 +146,7 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
   }
   run.report.times.load = load_seconds;
   run.report.columns = std::move(data.columns);
+  run.report.references = std::move(data.references);
   for (std::size_t i = 0; i < data.dropped.size(); ++i)
     run.report.clients.at(i).dropped = data.dropped[i];
   for (std::size_t i = 0; i < data.missing.size(); ++i)
@@ -187,7 +188,6 @@ void complete_report(StudyRun& run) {
   run.report.study = run.study.file.substr(run.study.file.find_last_of('/') + 1);
   run.report.missing = missing_word(run.study.missing);
   run.report.formula = run.study.formula;
-  run.report.references = reference_levels(run.study);
   run.report.finished = fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));
   run.versions["starfold"] = version();
   if (const std::string duckdb = loaded_duckdb_version(); !duckdb.empty())
