@@ -399,8 +399,7 @@ Verdict batches_are_a_pass(const Case& c) {
   const std::string pass = fmt::format("repeat batches({}, {}) {{\n{}{}}}\n", size,
                                        random.between(0, 1000), parts->body, updates);
   std::string program =
-      parts->head +
-      block(tuple(with("of_", parts->results)), parts->body, tuple(parts->values)) +
+      parts->head + block(tuple(with("of_", parts->results)), parts->body, tuple(parts->values)) +
       block(tuple(names), parts->body + states + pass, tuple(values));
   for (const std::string& name : with("of_", parts->results))
     program += fmt::format("keep kept_{0} = {0}\n", name);
