@@ -121,14 +121,15 @@ def store(run: str, client: str, place: int, batches: Iterable[Any], plain: bool
     folder = folder_of(run)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     path = os.path.join(folder, f"{client.encode().hex()}-{place}.arrow")
-    records, writer = 0, None
+    records, writer, schema = 0, None, None
     handle, fresh = tempfile.mkstemp(dir=folder)
     with os.fdopen(handle, "wb") as file:
         for batch in batches:
             batch = doubles(batch) if plain else batch
             if writer is None:
-                writer = pyarrow.ipc.new_file(file, batch.schema)
-            writer.write_batch(batch.cast(writer.schema) if batch.schema != writer.schema else batch)
+                schema = batch.schema
+                writer = pyarrow.ipc.new_file(file, schema)
+            writer.write_batch(batch.cast(schema))
             records += batch.num_rows
         if writer is not None:
             writer.close()
