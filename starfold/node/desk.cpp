@@ -256,7 +256,8 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   }
   if (const Forbidden forbidden =
           forbids_study(config_.policy, account(*session), session->plan, protection(*session))) {
-    if (forbidden->reason == Refusal::pending) note_pending(request, *session);
+    if (forbidden->reason == Refusal::pending || forbidden->reason == Refusal::max_refusals)
+      note_pending(request, *session, forbidden->detail);
     throw Refused{*forbidden};
   }
   if (session->terms) {
@@ -653,7 +654,8 @@ void Desk::check_support(Session& session, const Round& round, const std::vector
   const double least = config_.policy.min_support;
   std::vector<ThinCell> thin;
   try {
-    thin = session.support->thin(round, values, state.states, least, most_told);
+    thin = session.support->thin(round, values, state.states, least, most_told,
+                                 session.terms ? Support::Scale::grid : Support::Scale::plain);
   } catch (const RunError& error) {  // what cannot be held to its support does not leave
     throw Refused{{Refusal::policy, "min_support", error.what()}};
   }
@@ -678,6 +680,11 @@ Answer Desk::refuse(const Request& request, const Decision& decision) {
   line.detail = decision.detail;
   line.counted = hidden;
   Refusal reason = decision.reason;
+  // Requests that cost their sender nothing must not fill the disk: beyond a rate they are counted, and told of in one line.
+  if (!line.counted && ledger_ && !refusal_lines_.take()) {
+    ++unwritten_;
+    return {encode_message(RefuseMessage{reason}), hidden, false};
+  }
   try {
     record(line);
   } catch (const std::exception&) {
@@ -687,7 +694,7 @@ Answer Desk::refuse(const Request& request, const Decision& decision) {
 }
 
 // Puts a study before the owner, with what it would send.
-void Desk::note_pending(const Request& request, const Session& session) {
+void Desk::note_pending(const Request& request, const Session& session, const std::string& reason) {
   if (!approvals_) return;
   const Plan& plan = *session.program->plan;
   std::string exposure = exposure_text(plan, session.program->compilation.sources);
@@ -700,8 +707,7 @@ void Desk::note_pending(const Request& request, const Session& session) {
       exposure += fmt::format("  {}  {}\n", secure::key_text(member.key), printable(member.name));
   }
   approvals_->ask({request.agreement, request.study, request.peer, request.plan,
-                   format_time(system_clock_now()), "the policy lets only approved studies run",
-                   exposure});
+                   format_time(system_clock_now()), reason, exposure});
 }
 
 // What the owner has decided since the last request goes into the ledger first.
@@ -739,6 +745,13 @@ LedgerEntry Desk::entry(const Request& request, const char* kind) const {
 
 void Desk::record(const LedgerEntry& entry) {
   if (ledger_) {
+    if (unwritten_ > 0) {
+      LedgerEntry note;
+      note.kind = "note";
+      note.detail = fmt::format("{} more refused requests have no lines of their own", unwritten_);
+      ledger_->append(note);
+      unwritten_ = 0;
+    }
     ledger_->append(entry);
     return;
   }
