@@ -104,6 +104,10 @@ class Engine::Impl {
         if (record_set != ir::client_set) put(record_set, Cut(ends, options_.block_records));
       }
     }
+    shared_places_.clear();
+    for (auto& [record_set, place] : places_) {
+      if (place.all.shared) shared_places_.push_back(&place);
+    }
     kept_.clear();
   }
   const Cut& cut_of(const std::string& record_set) const { return places_.at(record_set).all; }
@@ -113,14 +117,14 @@ class Engine::Impl {
   void work_on(std::size_t share) {
     share_ = share;
     if (share == 0) results_.clear();  // what was laid down before is another's
-    for (auto& [record_set, place] : places_) {
-      if (!place.all.shared) continue;
-      place.cut = place.all.of_client(share);
-      place.first = place.all.shared->first_blocks[share];
+    for (engine::Place* const place : shared_places_) {
+      place->cut = place->all.of_client(share);
+      place->first = place->all.shared->first_blocks[share];
     }
   }
   void give(std::size_t input, Array array) {
     arrays_[program().inputs[input].node] = std::move(array);
+    ++arrays_given_;
   }
   void give_table(std::size_t input, const std::string& name) {
     table_names_[program().inputs[input].node] = name;
@@ -466,13 +470,17 @@ class Engine::Impl {
 
   // The arrays that a set's program reads, or their columns in the table.
   void find_arrays(Running& running, Work& work) {
+    if (work.arrays_of == arrays_given_) return;  // one client after the other reads the same
     work.arrays.clear();
     work.table_columns.clear();
+    bool given = true;
     for (const NodeId id : work.set->tables.inputs) {
       const std::optional<std::string> name = table_name(id);
       work.arrays.push_back(name ? nullptr : array(running, id));
       work.table_columns.push_back(name ? table_->inputs().find(*name)->second.first : 0);
+      given = given && arrays_.count(id) != 0;
     }
+    work.arrays_of = given ? arrays_given_ : 0;
   }
 
   // Room for what a call lays down. That of several shares lies together, and is used again when nobody else has it.
@@ -510,7 +518,9 @@ class Engine::Impl {
   std::shared_ptr<const Shares> shares_;  // of several clients or batches
   std::size_t share_ = 0;                 // the one at work, inside a block
   engine::Places places_;
-  std::map<NodeId, Array> arrays_;  // of inputs that are not read from a table
+  std::vector<engine::Place*> shared_places_;  // those of several clients or batches
+  std::map<NodeId, Array> arrays_;             // of inputs that are not read from a table
+  std::uint64_t arrays_given_ = 1;             // how often they changed
   std::shared_ptr<const RecordTable> table_;
   std::map<NodeId, std::string> table_names_;  // of inputs that the table has under another name
   engine::Blocks blocks_;

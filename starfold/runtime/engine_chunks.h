@@ -32,6 +32,7 @@ struct Work {
   std::vector<const Tensor*> shared;
   std::vector<Array> arrays;               // by input of the set; null: it lies in the table,
   std::vector<std::size_t> table_columns;  // from this column on
+  std::uint64_t arrays_of = 0;             // which arrays an engine had when they were found
   Buffer fills;
   std::optional<Frame> frame;
 };
