@@ -3,8 +3,8 @@ logistic regression over three Starfold nodes; with the shim or resident workers
 
     tools/setup flower && build/flower-venv/bin/python bench/flower_round.py [ROUNDS [regression]]
 
-With `regression` only that, beside Flower alone. The contestants take turns on deployments with TLS and node authentication on loopback; nodes echo, but for the regression. The median of all rounds but the
-first of each turn counts: that one waits for processes to start.
+With `regression` only that, beside Flower alone. The contestants take turns on deployments with TLS and node authentication on loopback; nodes
+echo, but for the regression. The median of all rounds but the first of each turn counts: that one waits for processes to start.
 """
 import json
 import os
