@@ -165,7 +165,8 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   }
   if (const Forbidden forbidden =
           forbids_study(config_.policy, account(*session), session->plan, protection(*session))) {
-    if (forbidden->reason == Refusal::pending) note_pending(request, *session);
+    if (forbidden->reason == Refusal::pending || forbidden->reason == Refusal::max_refusals)
+      note_pending(request, *session, forbidden->detail);
     throw Refused{*forbidden};
   }
   if (session->terms) {
@@ -408,7 +409,8 @@ void Desk::check_support(Session& session, const Round& round, const std::vector
   const double least = config_.policy.min_support;
   std::vector<ThinCell> thin;
   try {
-    thin = session.support->thin(round, values, state.states, least, most_numbers_told);
+    thin = session.support->thin(round, values, state.states, least, most_numbers_told,
+                                 session.terms ? Support::Scale::grid : Support::Scale::plain);
   } catch (const RunError& error) {  // what cannot be held to its support does not leave
     throw Refused{{Refusal::policy, "min_support", error.what()}};
   }

@@ -17,6 +17,11 @@ Answer Desk::refuse(const Request& request, const Decision& decision) {
   line.detail = decision.detail;
   line.counted = hidden;
   Refusal reason = decision.reason;
+  // Requests that cost their sender nothing must not fill the disk: beyond a rate they are counted, and told of in one line.
+  if (!line.counted && ledger_ && !refusal_lines_.take()) {
+    ++unwritten_;
+    return {encode_message(RefuseMessage{reason}), hidden, false};
+  }
   try {
     record(line);
   } catch (const std::exception&) {
@@ -26,7 +31,7 @@ Answer Desk::refuse(const Request& request, const Decision& decision) {
 }
 
 // Puts a study before the owner, with what it would send.
-void Desk::note_pending(const Request& request, const Session& session) {
+void Desk::note_pending(const Request& request, const Session& session, const std::string& reason) {
   if (!approvals_) return;
   const Plan& plan = *session.program->plan;
   std::string exposure = exposure_text(plan, session.program->compilation.sources);
@@ -39,8 +44,7 @@ void Desk::note_pending(const Request& request, const Session& session) {
       exposure += fmt::format("  {}  {}\n", secure::key_text(member.key), printable(member.name));
   }
   approvals_->ask({request.agreement, request.study, request.peer, request.plan,
-                   format_time(system_clock_now()), "the policy lets only approved studies run",
-                   exposure});
+                   format_time(system_clock_now()), reason, exposure});
 }
 
 // What the owner has decided since the last request goes into the ledger first.
@@ -78,6 +82,13 @@ LedgerEntry Desk::entry(const Request& request, const char* kind) const {
 
 void Desk::record(const LedgerEntry& entry) {
   if (ledger_) {
+    if (unwritten_ > 0) {
+      LedgerEntry note;
+      note.kind = "note";
+      note.detail = fmt::format("{} more refused requests have no lines of their own", unwritten_);
+      ledger_->append(note);
+      unwritten_ = 0;
+    }
     ledger_->append(entry);
     return;
   }

@@ -77,6 +77,31 @@ std::string lines_text(const std::vector<Line>& lines, std::size_t indent) {
   return text;
 }
 
+// Lines that fit: a longer one goes on below, four blanks further in, broken between words.
+std::string fitted(const std::string& text) {
+  constexpr std::size_t width = 110;
+  std::string result;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    const std::string further(indent + 4, ' ');
+    while (line.size() > width) {
+      std::size_t at = line.rfind(' ', width);
+      if (at == line.npos || at <= further.size()) at = line.find(' ', width);
+      if (at == line.npos) break;
+      const std::size_t rest = line.find_first_not_of(' ', at);
+      if (rest == line.npos) break;
+      const std::size_t last = line.find_last_not_of(' ', at);
+      result += line.substr(0, last + 1) + "\n";
+      line = further + line.substr(rest);
+    }
+    result += line + "\n";
+  }
+  return result;
+}
+
 class TextWriter {
  public:
   explicit TextWriter(const Plan& plan) : plan_(plan), shown_(disclosures(plan)) {}
@@ -97,7 +122,7 @@ class TextWriter {
       text_ += fmt::format("    {}{}  {}\n", output.name, value == output.name ? "" : " = " + value,
                            plan_.program.graph[output.node].type().to_string());
     }
-    return text_;
+    return fitted(text_);
   }
 
  private:

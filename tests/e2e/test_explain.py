@@ -100,6 +100,14 @@ output both = sum[*](centred^5)
     assert "both = sum[*](centred^5)" in out
 
 
+def test_lines_fit(starfold):
+    """Also of programs with sizes that are long formulas."""
+    for path in sorted((ROOT / "lib" / "programs").glob("*.fold")):
+        out = starfold("explain", path.stem).out
+        longest = max(out.split("\n"), key=len)
+        assert len(longest) <= 120, (path.stem, longest)
+
+
 def test_sizes_in_expressions_have_parentheses(starfold, tmp_path):
     source = tmp_path / "p.fold"
     source.write_text("fn rest(x : [*, q]) = records(x) - q\ninput x : [*, p]\noutput a = rest(concat[2](ones(1), x))\n")
