@@ -125,6 +125,9 @@ PROGRAMS = {
     "within": (XY, ""),
 }
 SOME = ["table1", "t_test", "logistic", "weibull", "client_slope", "kmeans", "fedavg", "roc"]
+# What no policy lets out yet, with what the node writes into its ledger.
+NEVER = {"impute_chained": "takes in a private state, which has no rule of support"}
+LONG = 400  # seconds; the supports of many clusters are counted by each node
 CHOSEN = sorted(PROGRAMS) if os.environ.get("STARFOLD_PROGRAMS") == "all" else SOME
 
 
@@ -146,7 +149,10 @@ def test_over_nodes(nodes, program):
         nodes.add(name, clinic(seed), PERMISSIVE)
     code, here, err = nodes.run(study(nodes, program, False))
     assert code == 0, err
-    code, over, err = nodes.run(study(nodes, program, True))
+    code, over, err = nodes.run(study(nodes, program, True), timeout=LONG)
+    if program in NEVER:
+        assert code == 1 and NEVER[program] in nodes.nodes[0].lines()[-1]["detail"]
+        return
     assert code == 0, err
     for name in ("outputs", "traces", "iterations", "rounds", "warnings"):
         assert over[name] == here[name], (program, name)
@@ -155,7 +161,7 @@ def test_over_nodes(nodes, program):
     nodes.nodes.clear()
     for seed, name in enumerate(("kind", "mild", "neat")):
         nodes.add(name, clinic(seed))
-    code, careful, err = nodes.run(study(nodes, program, True))
+    code, careful, err = nodes.run(study(nodes, program, True), timeout=LONG)
     if code == 0:
         assert careful["outputs"] == here["outputs"]
     else:
