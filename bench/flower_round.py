@@ -92,8 +92,8 @@ def flower(federation, rounds, patient):
 
 def starfold(federation, rounds):
     """Seconds of each round through the carrier and the nodes."""
-    clients = [{"name": name, "public_key": str(federation.folder / name / "key.pub")} for name in NAMES]
-    parent = Parent([BIN / "starfold-flower"], {"superlink": federation.address, "root_certificates": str(federation.folder / "ca.crt"),
+    clients = [{"name": name, "public_key": (federation.folder / name / "key.pub").read_text()} for name in NAMES]
+    parent = Parent([BIN / "starfold-flower"], {"superlink": federation.address, "root_certificates": (federation.folder / "ca.crt").read_text(),
                                                 "clients": clients, "timeout": 300})
     times = []
     try:

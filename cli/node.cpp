@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/node.h"
 #include "cli/output.h"
@@ -156,8 +157,9 @@ int pending(const Arguments& arguments) {
   return exit_done;
 }
 
-// The study meant by the beginning of its hash, or by the whole of one that does not wait yet.
-std::string find_study(const Approvals& approvals, const std::string& id) {
+// The study meant by the beginning of its hash: one that waits or is in the ledger; or by the whole of one that is neither.
+std::string find_study(const NodeConfig& config, const Approvals& approvals,
+                       const std::string& id) {
   constexpr std::size_t fewest = 6;
   constexpr std::size_t all = 64;
   if (id.size() < fewest || id.size() > all ||
@@ -166,13 +168,19 @@ std::string find_study(const Approvals& approvals, const std::string& id) {
         "a study is named by at least {} digits of its hash, as `starfold node pending` "
         "shows it; not {}",
         fewest, printable(id)));
-  std::vector<std::string> found;
-  for (const PendingStudy& study : approvals.pending()) {
-    if (study.agreement.starts_with(id)) found.push_back(study.agreement);
-  }
-  if (found.size() == 1) return found.front();
   if (id.size() == all) return id;
-  throw UsageError(found.empty() ? fmt::format("no study that begins with {} waits", id)
+  std::set<std::string> found;
+  for (const PendingStudy& study : approvals.pending()) {
+    if (study.agreement.starts_with(id)) found.insert(study.agreement);
+  }
+  if (found.empty()) {
+    read_ledger(config.ledger, [&](std::string_view /*text*/, const LedgerLine* line) {
+      if (line != nullptr && line->entry.agreement.starts_with(id))
+        found.insert(line->entry.agreement);
+    });
+  }
+  if (found.size() == 1) return *found.begin();
+  throw UsageError(found.empty() ? fmt::format("no study that begins with {} was asked for", id)
                                  : fmt::format("{} studies begin with {}: {}", found.size(), id,
                                                fmt::join(found, ", ")));
 }
@@ -181,7 +189,7 @@ int decide(const Arguments& arguments, bool approved) {
   const NodeConfig config = read_node_config(arguments.file);
   prepare_folder(config);
   const Approvals approvals(config.folder);
-  const std::string study = find_study(approvals, arguments.id);
+  const std::string study = find_study(config, approvals, arguments.id);
   approvals.decide({study, approved, format_time(system_clock_now())});
   say(fmt::format("{} {}; the node takes it up with its next request\n",
                   approved ? "approved" : "denied", study));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "starfold/base/error.h"
@@ -23,6 +24,12 @@ void require_clients(const ir::Program& program, const std::vector<std::string>&
   for (const std::string& name : clients) {
     if (!names.insert(name).second) throw RunError(fmt::format("two clients are named {}", name));
   }
+}
+
+bool has_nan(const MergeState& state) {
+  return std::any_of(state.begin(), state.end(), [](const Tensor& part) {
+    return std::any_of(part.data.begin(), part.data.end(), [](double x) { return std::isnan(x); });
+  });
 }
 
 // What bounds may rest on: the values of shared inputs that are not huge. And how many shares of noise there are at least.
@@ -68,6 +75,7 @@ Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Setting
     terms = privacy::encode_terms(*identity_.terms);
   }
   agreement_ = agreement(program_->hash, identity_.bindings, identity_.group, terms);
+  if (identity_.guarded) split_ = ir::find_split(program_->plan->program);
   answered_.resize(clients_.size());
   left_.resize(clients_.size());
   asked_.assign(clients_.size(), true);
@@ -200,6 +208,11 @@ std::int64_t Coordinator::take(std::size_t client, StateMessage message) {
     if (!wrong.empty())
       reject(client,
              fmt::format("{}: {}", describe_fold(*program_->plan, round.merges[i].fold), wrong));
+    // What comes nevertheless is a fault, and would be in every later value.
+    if (identity_.guarded && !split_[round.merges[i].fold] &&
+        has_nan(plain_state(*round.merges[i].monoid, message.states[i])))
+      reject(client,
+             fmt::format("{}: it holds nan", describe_fold(*program_->plan, round.merges[i].fold)));
   }
   std::int64_t numbers = 0;
   for (std::size_t i = 0; i < round.merges.size(); ++i)

@@ -32,6 +32,8 @@ struct RunIdentity {
   // Where states are masked: who takes part, in the order of the clients. The coordinator then never holds a client's state.
   std::optional<secure::Group> group = {};
   Sample sample = {};
+  // Whether clients have a policy, which lets no nan out that records make.
+  bool guarded = false;
 };
 
 // A client says no.
@@ -158,6 +160,7 @@ class Coordinator {
   std::map<std::string, std::string> size_from_;
   std::vector<bool> answered_;
   std::vector<bool> left_;
+  std::vector<bool> split_;  // by node of the program; where clients are guarded
   std::vector<bool> asked_;  // in this round
   std::vector<Departure> departures_;
   std::size_t answers_ = 0;

@@ -270,10 +270,11 @@ RunReport run_remote(Coordinator coordinator, const CompiledProgram& program,
   return RemoteRun(std::move(coordinator), program, clients, carrier, options).run();
 }
 
-std::vector<Bytes> ask_all(Carrier& carrier, const std::vector<std::string>& clients,
-                           const Bytes& request, const RemoteOptions& options) {
+std::vector<std::optional<Bytes>> ask_all(Carrier& carrier, const std::vector<std::string>& clients,
+                                          const Bytes& request, const RemoteOptions& options) {
   Questions questions(carrier, clients, options);
-  std::vector<Bytes> answers(clients.size());
+  std::vector<std::optional<Bytes>> answers(clients.size());
+  std::vector<std::size_t> away;
   for (std::size_t i = 0; i < clients.size(); ++i) questions.ask(i, request);
   while (questions.any_waiting()) {
     if (std::optional<Carrier::Delivery> delivery = questions.next();
@@ -284,8 +285,14 @@ std::vector<Bytes> ask_all(Carrier& carrier, const std::vector<std::string>& cli
     const bool impatient = options.on_dropout == RemoteOptions::Dropout::stop;
     const std::vector<std::size_t> gone =
         impatient ? questions.unreachable() : questions.silent(options.timeout);
-    if (!gone.empty()) stay_away(clients, gone, impatient ? 0 : options.timeout);
+    if (!gone.empty() && options.on_dropout != RemoteOptions::Dropout::go_on)
+      stay_away(clients, gone, impatient ? 0 : options.timeout);
+    for (const std::size_t client : gone) {
+      questions.done(client);
+      away.push_back(client);
+    }
   }
+  if (away.size() == clients.size()) stay_away(clients, away, options.timeout);
   return answers;
 }
 

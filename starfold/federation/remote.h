@@ -47,8 +47,9 @@ RunReport run_remote(Coordinator coordinator, const CompiledProgram& program,
                      const std::vector<std::string>& clients, Carrier& carrier,
                      const RemoteOptions& options);
 
-// The answers of all clients to one question outside of a run. ClientsAway when one does not answer in time.
-std::vector<Bytes> ask_all(Carrier& carrier, const std::vector<std::string>& clients,
-                           const Bytes& request, const RemoteOptions& options);
+// The answers of all clients to one question outside of a run. ClientsAway when one does not answer in time; where the run may go
+// on without it there is none instead, as long as others answered.
+std::vector<std::optional<Bytes>> ask_all(Carrier& carrier, const std::vector<std::string>& clients,
+                                          const Bytes& request, const RemoteOptions& options);
 
 }  // namespace starfold

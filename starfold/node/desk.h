@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "starfold/base/allowance.h"
 #include "starfold/federation/node.h"
 #include "starfold/node/approvals.h"
 #include "starfold/node/config.h"
@@ -32,6 +33,7 @@ struct DeskOptions {
 struct Answer {
   Bytes bytes;
   bool pad = false;
+  bool written = true;  // whether the ledger has a line about a refusal of its own
 };
 
 class Desk {
@@ -72,7 +74,7 @@ class Desk {
   void keep_own(const Request& request, const Session& session, const Round& round);
   void restore_own(const std::string& run, std::int64_t sequence, Session& session) const;
   Answer refuse(const Request& request, const Decision& decision);
-  void note_pending(const Request& request, const Session& session);
+  void note_pending(const Request& request, const Session& session, const std::string& reason);
   void take_up_decisions();
   LedgerEntry entry(const Request& request, const char* kind) const;
   void record(const LedgerEntry& entry);
@@ -97,6 +99,8 @@ class Desk {
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by run
   std::uint64_t clock_ = 0;                                   // counts requests
   std::optional<Decision> refused_;
+  Allowance refusal_lines_{1000, 1.0};
+  std::int64_t unwritten_ = 0;  // refusals without a line since the last line
 };
 
 }  // namespace starfold

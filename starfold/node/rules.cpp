@@ -69,9 +69,10 @@ Forbidden forbids_study(const Policy& policy, const Account& account, const std:
   if (policy.programs == Policy::Programs::listed && !contains(policy.plans, plan_hash))
     return no(Refusal::programs, "the plan {} is not in the list `programs`", plan_hash);
   if (policy.programs == Policy::Programs::approved && !approved)
-    return no(Refusal::pending, "the study waits for the owner's approval");
+    return no(Refusal::pending, "the policy lets only approved studies run");
   if (account.refusals >= policy.max_refusals)
-    return no(Refusal::max_refusals, "{} requests of this study were refused; approve it to go on",
+    return no(Refusal::max_refusals,
+              "{} requests of this study were refused; approve it, and it may go on",
               account.refusals);
   if (policy.privacy_required && !protection.terms)
     return no(Refusal::privacy, "the run is not private, and `privacy` is required");

@@ -91,7 +91,6 @@ struct Connection {
   FrameReader in;
   std::string out;
   std::size_t sent = 0;
-  Clock::time_point not_before;  // for what waits in `out`
   Clock::time_point last_heard = Clock::now();
 
   bool waits_to_send() const { return sent < out.size(); }
@@ -149,20 +148,17 @@ class Server {
   }
 
   void turn() {
-    std::vector<pollfd> watched = {{listener_.number(), POLLIN, 0}};
     const Clock::time_point now = Clock::now();
     int patience = poll_milliseconds;
+    const bool quiet = now < quiet_until_;
+    std::vector<pollfd> watched = {{listener_.number(), static_cast<short>(quiet ? 0 : POLLIN), 0}};
+    if (quiet) {
+      const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(quiet_until_ - now);
+      patience = std::min(patience, static_cast<int>(wait.count()) + 1);
+    }
     for (const Connection& connection : connections_) {
-      short events = 0;
-      if (!connection.waits_to_send()) {
-        events = POLLIN;  // one request at a time
-      } else if (connection.not_before <= now) {
-        events = POLLOUT;
-      } else {
-        const auto wait =
-            std::chrono::duration_cast<std::chrono::milliseconds>(connection.not_before - now);
-        patience = std::min(patience, static_cast<int>(wait.count()) + 1);
-      }
+      const bool sends = connection.waits_to_send();  // one request at a time
+      const auto events = static_cast<short>(quiet ? 0 : sends ? POLLOUT : POLLIN);
       watched.push_back({connection.socket.number(), events, 0});
     }
     if (poll(watched.data(), watched.size(), patience) < 0) return;  // a signal
@@ -171,7 +167,7 @@ class Server {
       const bool alive = attend(*it, watched[at].revents);
       it = alive ? std::next(it) : connections_.erase(it);
     }
-    if (watched[0].revents != 0) welcome();
+    if (watched[0].revents != 0 && Clock::now() >= quiet_until_) welcome();
   }
 
   void welcome() {
@@ -201,10 +197,12 @@ class Server {
 
   // Whether the connection goes on.
   bool attend(Connection& connection, short events) {
+    const bool gone = (events & (POLLHUP | POLLERR)) != 0;
+    const bool quiet = Clock::now() < quiet_until_;  // also by a refusal earlier in this turn
+    if (gone && (quiet || connection.waits_to_send())) return false;
+    if (quiet) return true;
     if ((events & POLLOUT) != 0) return send_on(connection);
-    if ((events & (POLLIN | POLLHUP | POLLERR)) != 0 && !connection.waits_to_send())
-      return receive(connection);
-    if ((events & (POLLHUP | POLLERR)) != 0) return false;
+    if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) return receive(connection);
     return !connection.in.inside() || connection.waits_to_send() ||
            Clock::now() - connection.last_heard < longest_silence;
   }
@@ -227,16 +225,20 @@ class Server {
       const Clock::time_point begin = Clock::now();
       const Answer answer = desk_.answer(*request, connection.peer);
       connection.out = frame_head(answer.bytes.size()) + answer.bytes;
-      connection.not_before = answer.pad ? padded(begin) : begin;
-      if (const auto& refused = desk_.refused())
+      if (const auto& refused = desk_.refused(); refused && answer.written)
         say(fmt::format("refused ({}): {}", refused->rule.empty() ? "request" : refused->rule,
                         refused->detail));
-      if (!answer.pad && !flush(connection)) return false;
+      if (answer.pad) {
+        quiet_until_ = padded(begin);
+        return true;
+      }
+      if (!flush(connection)) return false;
     }
     return true;
   }
 
-  // A refusal that depends on records leaves at one of few times, whatever was found and when.
+  // A refusal that depends on records leaves at one of few times, whatever was found and when. Until then nobody is answered:
+  // else a second connection would tell when the work on the first was done.
   static Clock::time_point padded(Clock::time_point begin) {
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     const double step = std::exp2(std::ceil(std::log2(std::max(seconds, 0.125))));
@@ -265,6 +267,7 @@ class Server {
   Descriptor listener_;
   ino_t inode_ = 0;
   std::list<Connection> connections_;
+  Clock::time_point quiet_until_;
 };
 
 }  // namespace

@@ -245,6 +245,9 @@ td:nth-child(3) > .measure { background: var(--leaves); }
   .listing td { white-space: pre-wrap; }
   td code, table.lines td { width: auto; white-space: pre-wrap; }
   .numbers .scroll { overflow: hidden; }
+  .numbers table { font-size: 6.5pt; }
+  .numbers th, .numbers td { padding-right: .55rem; }
+  .numbers th { white-space: normal; overflow-wrap: anywhere; }
   .round details::details-content, .module::details-content { content-visibility: visible; block-size: auto; }
   a { color: inherit; text-decoration: none; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }

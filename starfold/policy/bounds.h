@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,14 +10,20 @@
 
 namespace starfold::policy {
 
-// Where the values of each input lie, by name.
-using InputRanges = std::map<std::string, Interval, std::less<>>;
+// Where values lie: an interval for each entry of what a record has, in row-major order with a star of extent 1. Columns of
+// one table are of different sizes, so each has its own. Without a shape: one interval for all entries.
+struct Box {
+  std::optional<Shape> shape;
+  std::vector<Interval> entries = {Interval()};
+};
+// Of each input, by name.
+using InputBoxes = std::map<std::string, Box, std::less<>>;
 
-// Where the entries of a tensor lie; nothing is known where one is nan.
-Interval range_of(const Tensor& tensor);
+// That of a shared value; nothing is known where an entry is nan.
+Box box_of(const Tensor& tensor);
 
-// The largest absolute value that each list of terms can have; inf where nobody knows.
-std::vector<double> largest_terms(const SupportProgram& support, const SizeValues& sizes,
-                                  const InputRanges& inputs);
+// The largest absolute value that each list of terms can have: for every cell, or one number for all; inf where nobody knows.
+std::vector<std::vector<double>> largest_terms(const SupportProgram& support,
+                                               const SizeValues& sizes, const InputBoxes& inputs);
 
 }  // namespace starfold::policy

@@ -99,11 +99,24 @@ NodeId Choices::part(NodeId id, Which which) {
     // An operand that the others stretch stretches here too.
     if (!(build_.type(result) == build_.type(id)))
       result = build_.add(result, build_.call("zeros_like", {id}));
+    if (is_same(id, result)) result = id;
   } else if (which == Which::left_out) {
     result = build_.sub(build_.number(1), id);
   }
   parts_.emplace(std::pair(id, which), result);
   return result;
+}
+
+// Whether two nodes are one computation: what a condition chooses of `where(c, x, 0)` is all of it.
+bool Choices::is_same(NodeId a, NodeId b) const {
+  const ir::Node& one = build_.node(a);
+  const ir::Node& other = build_.node(b);
+  const auto same = [&](NodeId x, NodeId y) {
+    return x == y || (is_number(build_.node(x), 0) && is_number(build_.node(y), 0));
+  };
+  return one.kind == Kind::apply && other.kind == Kind::apply && one.op == other.op &&
+         one.attrs == other.attrs &&
+         std::equal(one.args.begin(), one.args.end(), other.args.begin(), other.args.end(), same);
 }
 
 NodeId Choices::part_of_operation(NodeId id, Which which) {

@@ -33,6 +33,7 @@ class Choices {
   std::vector<ir::NodeId> below(ir::NodeId id);
   ir::NodeId of(ir::NodeId id, Which which);
   ir::NodeId part(ir::NodeId id, Which which);
+  bool is_same(ir::NodeId a, ir::NodeId b) const;
   ir::NodeId part_of_operation(ir::NodeId id, Which which);
   ir::NodeId linear(const ir::Node& node, Which which);
   ir::NodeId difference(ir::NodeId id, Which which);

@@ -39,10 +39,11 @@ class Support {
   Support& operator=(Support&&) noexcept;
 
   // Numbers (at most `limit`) of a round's message that rest on some records, but on fewer than `least`. `received` and
-  // `states` are those of Engine::encode.
+  // `states` are those of Engine::encode; those of a private run are on a grid of their own.
+  enum class Scale { plain, grid };
   std::vector<ThinCell> thin(const Round& round, const std::map<ir::NodeId, Tensor>& received,
-                             const std::vector<MergeState>& states, double least,
-                             std::size_t limit);
+                             const std::vector<MergeState>& states, double least, std::size_t limit,
+                             Scale scale = Scale::plain);
 
  private:
   class Impl;

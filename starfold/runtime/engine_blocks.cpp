@@ -26,11 +26,6 @@ std::map<std::string, std::int64_t> counts_of(const Places& places) {
   return counts;
 }
 
-// The row of a client in an array over *client: its first number; the others are cut.stride apart.
-double* row_in(const Buffer& array, const Cut& cut, std::size_t cells, std::size_t client) {
-  return array.data() + client / cut.block * cells * cut.stride + client % cut.block;
-}
-
 // Records of an array in this order, as an array that is cut in another way. Column by column: one lies in the cache
 // while it is read in any order.
 void gather(const Buffer& from, const Place& place, std::size_t cells,
@@ -132,30 +127,44 @@ const std::vector<Array>& Blocks::each_client(NodeId id, const Places& places,
   if (!see(run, id, around)) return run.results;
   run.valid = false;
   const Cut& cut = places.at(ir::client_set).all;
-  std::vector<std::shared_ptr<Buffer>> rows(body.outputs.size());
+  // Room for what they give, which is used again when nobody else has it.
+  std::vector<std::shared_ptr<Buffer>>& rows = run.made;
   std::vector<std::size_t> cells(body.outputs.size());
+  rows.resize(body.outputs.size());
+  run.results.clear();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ir::Node& output = body.graph[body.outputs[i].node];
     cells[i] = cells_of(output.type(), sizes_);
-    if (!output.federated()) rows[i] = std::make_shared<Buffer>(cut.blocks * cells[i] * cut.stride);
+    if (output.federated()) continue;
+    const std::size_t size = cut.blocks * cells[i] * cut.stride;
+    if (!rows[i] || rows[i].use_count() > 1 || rows[i]->size() < size)
+      rows[i] = std::make_shared<Buffer>(size);
   }
+  // A client's row: from one number to the next it is cut.stride.
+  std::size_t block = 0;
+  std::size_t at = 0;
+  const auto row_in = [&](const Buffer& array, std::size_t numbers) {
+    return array.data() + block * numbers * cut.stride + at;
+  };
   for (std::size_t client = 0; client < cut.records; ++client) {
     if (around.shares) run.engine->work_on(client);
     for (std::size_t i = 0; i < run.inputs.size(); ++i) {
       if (run.inputs[i] != &run.rows[i]) continue;
       std::vector<double>& row = run.rows[i].data;
-      const double* from = row_in(*run.arrays[i], cut, row.size(), client);
+      const double* from = row_in(*run.arrays[i], row.size());
       for (std::size_t c = 0; c < row.size(); ++c) row[c] = from[c * cut.stride];
     }
     run_plan(run, id);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!rows[i]) continue;
-      const Tensor& value = run.machine->output(i);
-      double* to = row_in(*rows[i], cut, cells[i], client);
-      for (std::size_t c = 0; c < cells[i]; ++c) to[c * cut.stride] = value.data[c];
+      const double* value = run.machine->output(i).data.data();
+      double* to = row_in(*rows[i], cells[i]);
+      for (std::size_t c = 0; c < cells[i]; ++c) to[c * cut.stride] = value[c];
     }
+    if (++at < cut.block) continue;
+    at = 0;
+    ++block;
   }
-  run.results.clear();
   for (std::size_t i = 0; i < rows.size(); ++i)
     run.results.push_back(rows[i] ? Array(rows[i]) : run.engine->result(i));
   run.valid = true;

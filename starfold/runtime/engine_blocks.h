@@ -56,10 +56,11 @@ class Blocks {
   struct Run {
     std::unique_ptr<Engine> engine;
     std::optional<Machine> machine;
-    std::vector<Tensor> shared;         // by input: what all clients see,
-    std::vector<Array> arrays;          // or what has records; those of a table are null
-    std::vector<Tensor> rows;           // a client's own row
-    std::vector<const Tensor*> inputs;  // of the machine
+    std::vector<Tensor> shared;                 // by input: what all clients see,
+    std::vector<Array> arrays;                  // or what has records; those of a table are null
+    std::vector<Tensor> rows;                   // a client's own row
+    std::vector<const Tensor*> inputs;          // of the machine
+    std::vector<std::shared_ptr<Buffer>> made;  // by output: the rows of all clients
     std::vector<Array> results;
     bool valid = false;
     std::size_t drawn = 0;  // batches: how many records they were cut for, and how large they are

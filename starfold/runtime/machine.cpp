@@ -40,7 +40,7 @@ Machine::Machine(std::shared_ptr<const Plan> plan, std::vector<const Tensor*> in
 }
 
 void Machine::restart(const std::vector<const Tensor*>& inputs) {
-  inputs_ = inputs;
+  if (inputs_ != inputs) inputs_ = inputs;
   round_ = nullptr;
   frames_.assign(1, {&plan_->body});
   advance();
@@ -76,8 +76,14 @@ void Machine::absorb(const std::vector<MergeState>& merged,
   for (std::size_t i = 0; i < round_->merges.size(); ++i) {
     std::vector<Tensor>& value = values_[round_->merges[i].fold];
     value.resize(1);
-    value.front() = round_->merges[i].monoid->finish(merged[i]);
-    check(round_->merges[i].fold);
+    const Monoid& monoid = *round_->merges[i].monoid;
+    // A state that is its value needs no memory of its own: many small clients would spend their time on it.
+    if (monoid.finish == monoids::sum.finish) {
+      value.front() = merged[i].front();
+    } else {
+      value.front() = monoid.finish(merged[i]);
+    }
+    if (!demands_.empty()) check(round_->merges[i].fold);
   }
   round_ = nullptr;
   finish_step();

@@ -14,6 +14,7 @@
 #include "starfold/base/json.h"
 #include "starfold/base/utf8.h"
 #include "starfold/node/description.h"
+#include "starfold/node/disk.h"
 #include "starfold/study/carriers.h"
 #include "starfold/study/checkpoint.h"
 #include "starfold/study/node_table.h"
@@ -56,12 +57,16 @@ NodeDescription description_of(const StudyClient& client, const Bytes& answer) {
   return description;
 }
 
+// What the clients of a study say they have; nothing of those that the run goes on without.
+using Descriptions = std::vector<std::optional<NodeDescription>>;
+
 // Who masks: every client with the key that the study pins, or else with the one that it says it has.
-secure::Group group_of(const Study& study, const std::vector<NodeDescription>& descriptions) {
+secure::Group group_of(const Study& study, const Descriptions& descriptions) {
   secure::Group group{study.secure->threshold, study.secure->minimum_clients, {}};
   for (std::size_t i = 0; i < descriptions.size(); ++i) {
     const StudyClient& client = study.clients[i];
-    const std::optional<secure::Key>& said = descriptions[i].key;
+    std::optional<secure::Key> said;
+    if (descriptions[i]) said = descriptions[i]->key;
     const std::optional<secure::Key> key =
         client.key.empty() ? said : secure::parse_key(client.key);
     if (!key)
@@ -76,14 +81,29 @@ secure::Group group_of(const Study& study, const std::vector<NodeDescription>& d
 
 // --- the way there ----------------------------------------------------------------------------------
 
+// What a file holds, as text: the program that carries may run on another machine, where the file is not.
+std::string text_of(const std::string& path, const std::string& what) {
+  constexpr std::size_t longest = 1 << 20;
+  if (path.empty()) return {};
+  try {
+    return read_regular(path, longest);
+  } catch (const RunError& error) {
+    throw RunError(fmt::format("{}: {}", what, error.what()));
+  }
+}
+
 std::string flower_setup(const Study& study) {
   nlohmann::json clients = nlohmann::json::array();
   for (const StudyClient& client : study.clients)
-    clients.push_back({{"name", client.name}, {"public_key", client.public_key}});
-  return json_line({{"superlink", study.federation.superlink},
-                    {"root_certificates", study.federation.root_certificates},
-                    {"clients", std::move(clients)},
-                    {"timeout", study.federation.timeout}});
+    clients.push_back(
+        {{"name", client.name},
+         {"public_key",
+          text_of(client.public_key, fmt::format("the public key of client {}", client.name))}});
+  return json_line(
+      {{"superlink", study.federation.superlink},
+       {"root_certificates", text_of(study.federation.root_certificates, "root_certificates")},
+       {"clients", std::move(clients)},
+       {"timeout", study.federation.timeout}});
 }
 
 // The program that carries messages over Flower: what the environment says, or what comes with the Python package.
@@ -123,11 +143,11 @@ std::vector<NodeDescription> describe_nodes(const Study& study, const std::atomi
   std::vector<std::string> names;
   for (const StudyClient& client : study.clients) names.push_back(client.name);
   const std::unique_ptr<Carrier> carrier = carrier_of(study, control);
-  const std::vector<Bytes> answers =
+  const std::vector<std::optional<Bytes>> answers =
       ask_all(*carrier, names, encode_message(DescribeMessage{}), options);
   std::vector<NodeDescription> described;
   for (std::size_t i = 0; i < answers.size(); ++i)
-    described.push_back(description_of(study.clients[i], answers[i]));
+    described.push_back(description_of(study.clients[i], answers[i].value()));
   return described;
 }
 
@@ -154,23 +174,25 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   options.checkpoint = [&](const Bytes& state) { checkpoint.write(state); };
 
   const std::unique_ptr<Carrier> carrier = carrier_of(study, control);
-  const std::vector<Bytes> answers =
+  const std::vector<std::optional<Bytes>> answers =
       ask_all(*carrier, names, encode_message(DescribeMessage{}), options);
   std::vector<DataSource> sources;
   FormulaRequest formula{study.formula, {}, {}};
-  std::vector<NodeDescription> descriptions;
+  Descriptions descriptions(answers.size());
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const StudyClient& client = study.clients[i];
-    const NodeDescription& description =
-        descriptions.emplace_back(description_of(client, answers[i]));
-    sources.push_back(node_source(client.name, description.sources.at(client.source)));
-    formula.sites.push_back({client.name, description.name, client.source});
+    if (answers[i]) descriptions[i] = description_of(client, *answers[i]);
+    if (descriptions[i])
+      sources.push_back(node_source(client.name, descriptions[i]->sources.at(client.source)));
+    formula.sites.push_back(
+        {client.name, descriptions[i] ? descriptions[i]->name : client.name, client.source});
   }
   if (study.secure) identity.group = group_of(study, descriptions);
   const ir::Program& typed = program->compilation.program;
   const ColumnPlan columns =
       plan_columns(typed, sources, study.bindings, study.categoricals, formula);
   identity.run = new_run();
+  identity.guarded = true;
   identity.sample = study.federation.sample;
   identity.study = fs::path(study.file).filename().string();
   identity.bindings = binding_text(bindings_of(columns, study.missing));
@@ -183,6 +205,9 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   Coordinator coordinator =
       control.resume ? Coordinator::resume(program, settings, names, *saved, control.stop, identity)
                      : Coordinator(program, settings, names, control.stop, identity);
+  for (std::size_t i = 0; i < descriptions.size(); ++i) {
+    if (!descriptions[i] && coordinator.awaits(i)) coordinator.leave(i);
+  }
   RunReport report;
   try {
     report = run_remote(std::move(coordinator), *program, names, *carrier, options);

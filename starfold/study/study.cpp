@@ -228,8 +228,14 @@ class Reader : TomlReader {
       client.data.path = path(string(*data, "client.data"));
     if (const toml::node* query = section.get("query"))
       client.data.query = string(*query, "client.query");
-    if (const toml::node* node = section.get("node"))
+    if (const toml::node* node = section.get("node")) {
       client.node = path(string(*node, "client.node"));
+      constexpr std::size_t longest = 107;  // what the system takes
+      if (client.node.size() > longest)
+        fail(*node, fmt::format("the path of the socket, {}, has {} bytes; sockets may have at "
+                                "most {}",
+                                printable(client.node), client.node.size(), longest));
+    }
     if (const toml::node* source = section.get("source"))
       client.source = string(*source, "client.source");
     if (const toml::node* key = section.get("public_key"))

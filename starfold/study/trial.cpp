@@ -60,6 +60,9 @@ Trial try_study(const NodeConfig& config, const Study& study,
     identity.terms.emplace();
     identity.terms->promise = *study.privacy;
     identity.terms->clients = static_cast<std::int64_t>(study.clients.size());
+    // Nobody is here to mask with, and nothing leaves: a share of noise is taken as noise of this client's own, under the same rules.
+    privacy::At& at = identity.terms->promise.at;
+    if (study.secure && at == privacy::At::distributed) at = privacy::At::client;
   }
   Coordinator coordinator(program, settings, {config.name}, stop, identity);
   while (!coordinator.done()) {
@@ -77,8 +80,9 @@ Trial try_study(const NodeConfig& config, const Study& study,
 std::string trial_text(const NodeConfig& config, const Trial& trial) {
   std::string text = fmt::format("Node {}, source {}:\n", printable(config.name), trial.source);
   if (trial.rounds > 0)
-    text += fmt::format("  {} {} answered, {} numbers in all\n", trial.rounds,
-                        trial.rounds == 1 ? "round would be" : "rounds would be", trial.numbers);
+    text += fmt::format("  {} {} answered, {} {} in all\n", trial.rounds,
+                        trial.rounds == 1 ? "round would be" : "rounds would be", trial.numbers,
+                        trial.numbers == 1 ? "number" : "numbers");
   if (!trial.refused) {
     text += "  The policy lets this study run to its end.\n";
     if (config.policy.budget)

@@ -66,8 +66,8 @@ def gradient(client, b):
     return client["x"].T @ (1 / (1 + np.exp(-client["x"] @ b)) - client["y"]) / len(client["y"])
 
 
-def fedavg(clients, prox=0.0):
-    theta = np.zeros(3)
+def fedavg(clients, prox=0.0, p=3):
+    theta = np.zeros(p)
     for _ in range(50):
         models, counts = [], []
         for client in clients.values():
@@ -80,17 +80,17 @@ def fedavg(clients, prox=0.0):
     return theta
 
 
-def scaffold(clients, rate=0.2):
-    theta, control = np.zeros(3), np.zeros(3)
-    own = {name: np.zeros(3) for name in clients}
-    for _ in range(30):
+def scaffold(clients, rate=0.2, p=3, rounds=30, steps=4):
+    theta, control = np.zeros(p), np.zeros(p)
+    own = {name: np.zeros(p) for name in clients}
+    for _ in range(rounds):
         models, nexts = {}, {}
         for name, client in clients.items():
             b = theta.copy()
-            for _ in range(4):
+            for _ in range(steps):
                 b = b - rate * (gradient(client, b) - own[name] + control)
             models[name] = b
-            nexts[name] = own[name] - control + (theta - b) / (4 * rate)
+            nexts[name] = own[name] - control + (theta - b) / (steps * rate)
         control = control + np.mean([nexts[n] - own[n] for n in clients], axis=0)
         theta = np.mean(list(models.values()), axis=0)
         own = nexts
@@ -407,23 +407,88 @@ def test_one_shot_averaging_is_numpys(starfold, federation, tmp_path):
     assert np.abs(own - newton(clients["site0"])).max() < 1e-10
 
 
-def test_fedyogi_is_numpys(starfold, federation):
-    clients = split(5)
-    rows = {name: {"x": np.hstack([np.ones((len(c["x"]), 1)), c["x"]]), "y": c["y"]} for name, c in clients.items()}
-    theta, m, v = np.zeros(4), np.zeros(4), np.full(4, 1e-6)
-    counts = np.array([len(c["y"]) for c in rows.values()])
-    for _ in range(50):
+def fedopt(clients, server, rounds, steps=5):
+    """FedAdam or FedYogi, of clients that have a column of ones where there is an intercept."""
+    counts = np.array([len(c["y"]) for c in clients.values()])
+    p = next(iter(clients.values()))["x"].shape[1]
+    theta, m, v = np.zeros(p), np.zeros(p), np.full(p, 1e-6 if server == "yogi" else 0.0)
+    for turn in range(1, rounds + 1):
         models = []
-        for client in rows.values():
+        for client in clients.values():
             b = theta
-            for _ in range(5):
+            for _ in range(steps):
                 b = b - 0.5 * gradient(client, b)
             models.append(b)
         g = theta - counts @ np.array(models) / counts.sum()
         m = 0.9 * m + 0.1 * g
-        v = v - 0.01 * g**2 * np.sign(v - g**2)
-        theta = theta - 0.1 * m / (np.sqrt(v) + 1e-3)
-    assert np.abs(theta_of(starfold("run", "fedyogi", "--json", *federation(clients))) - theta).max() < 1e-9
+        if server == "yogi":
+            v = v - 0.01 * g**2 * np.sign(v - g**2)
+            theta = theta - 0.1 * m / (np.sqrt(v) + 1e-3)
+        else:
+            v = 0.999 * v + 0.001 * g**2
+            theta = theta - 0.1 / (1 - 0.9**turn) * m / (np.sqrt(v) / np.sqrt(1 - 0.999**turn) + 1e-8)
+    return theta
+
+
+def with_ones(clients):
+    return {name: {"x": np.hstack([np.ones((len(c["x"]), 1)), c["x"]]), "y": c["y"]} for name, c in clients.items()}
+
+
+def test_ready_made_programs_are_numpys(starfold, federation):
+    """Those that run by name, with the intercept that they add; empty clients take no part where clients are weighted by records."""
+    clients = split(5)
+    rows = with_ones(clients)
+    want = {"fedavg": fedavg(rows, p=4), "fedprox": fedavg(rows, 0.1, p=4), "scaffold": scaffold(rows, p=4, rounds=50, steps=5)[0],
+            "fedadam": fedopt(rows, "adam", 50), "fedyogi": fedopt(rows, "yogi", 50)}
+    for name, theta in want.items():
+        for more in ([], ["--reference"]):
+            got = theta_of(starfold("run", name, "--json", *federation(clients), *more))
+            assert np.abs(got - theta).max() < 1e-10, (name, more)
+    empty = {"none": {"x": np.zeros((0, 3)), "y": np.zeros(0)}}
+    for name in ("fedavg", "fedprox", "fedadam", "fedyogi"):
+        assert np.abs(theta_of(starfold("run", name, "--json", *federation(clients | empty))) - want[name]).max() < 1e-10, name
+
+
+def test_a_network_is_numpys(starfold, federation, program):
+    """`network` with one batch per client, and `personal`, from the weights that they begin with."""
+    clients = split(9, sizes=(20, 7, 31))
+    for client in clients.values():
+        client["y"] = client["y"] + 1
+    begin = program("size hidden = 16\ninput x : [*, p]\noutput w1 = normal(1, p, hidden) / sqrt(p)\n"
+                    "output w2 = normal(2, hidden, 2) / sqrt(hidden)\noutput layer = normal(1, p + 1, 8) / sqrt(p + 1)\noutput n = records(x)\n")
+    first = {name: array(v) for name, v in starfold("run", begin, "--json", *federation(clients)).json()["outputs"].items()}
+    w = [first["w1"], np.zeros(16), first["w2"], np.zeros(2)]
+    counts = np.array([len(c["y"]) for c in clients.values()])
+    for _ in range(20):
+        locals_ = []
+        for c in clients.values():
+            w1, b1, w2, b2 = w
+            h = np.tanh(c["x"] @ w1 + b1)
+            e = np.exp(h @ w2 + b2)
+            d = (e / e.sum(axis=1, keepdims=True) - np.eye(2)[c["y"].astype(int) - 1]) / len(c["y"])
+            back = d @ w2.T * (1 - h**2)
+            steps = [c["x"].T @ back, back.sum(axis=0), h.T @ d, d.sum(axis=0)]
+            locals_.append([a - 0.1 * g for a, g in zip(w, steps)])
+        w = [sum(n * model[i] for n, model in zip(counts, locals_)) / counts.sum() for i in range(4)]
+    got = starfold("run", "network", "--json", *federation(clients), "--set", "batch=100").json()["outputs"]
+    for name, want in zip(("w1", "b1", "w2", "b2"), w):
+        assert np.abs(array(got[name]) - want).max() < 1e-10, name
+    layer, heads = first["layer"], [np.zeros(9) for _ in clients]
+    for _ in range(30):
+        models = []
+        for i, c in enumerate(clients.values()):
+            x, a, b = np.hstack([np.ones((len(c["x"]), 1)), c["x"]]), layer, heads[i]
+            for _ in range(5):
+                h = np.tanh(x @ a)
+                full = np.hstack([np.ones((len(x), 1)), h])
+                r = (1 / (1 + np.exp(-full @ b)) - (c["y"] - 1)) / len(x)
+                a, b = a - 0.5 * x.T @ (r[:, None] * b[1:] * (1 - h**2)), b - 0.5 * full.T @ r
+            models.append(a)
+            heads[i] = b
+        layer = sum(n * model for n, model in zip(counts, models)) / counts.sum()
+    truth = {name: {"x": c["x"], "y": c["y"] - 1} for name, c in clients.items()}
+    got = starfold("run", "personal", "--json", *federation(truth)).json()["outputs"]
+    assert np.abs(array(got["layer"]) - layer).max() < 1e-10
 
 
 def test_personal_layers_stay_and_fit_better(starfold, federation, tmp_path):
@@ -472,6 +537,7 @@ def test_simulated_clients_stand_together(starfold, program):
 
 ANY_LOSS = """
 import fl
+import optim
 input x : [*, p]
 input y : [*]
 fn loss(x : [*, p], y : [*], b : [p]) -> [*] = softplus(x @ b) - y * (x @ b)
@@ -498,10 +564,18 @@ repeat 20 {
   common <- b
   part <- c
 }
+state adam = optim.adam_start(zeros(p))
+state yogi = fl.yogi_start(zeros(p))
+repeat 20 {
+  adam <- fl.fedadam(loss, x, y, adam, 0.5, 5, 0.1)
+  yogi <- fl.fedyogi(loss, x, y, yogi, 0.5, 5, 0.1)
+}
 output plain
 output near
 output theta
 output common
+output adam = adam[1]
+output yogi = yogi[1]
 output once = fl.one_shot(loss, x, y, zeros(p), 1)
 keep part
 """
@@ -515,6 +589,8 @@ def test_any_loss_is_given_as_a_function(starfold, federation, program, tmp_path
     assert np.abs(out["plain"] - fedavg(clients)).max() < 1e-10
     assert np.abs(out["near"] - fedavg(clients, 0.3)).max() < 1e-10
     assert np.abs(out["theta"] - scaffold(clients)[0]).max() < 1e-10
+    for server in ("adam", "yogi"):
+        assert np.abs(out[server] - fedopt(clients, server, 20)).max() < 1e-10
     counts = np.array([len(c["y"]) for c in clients.values()])
     models = []
     for client in clients.values():

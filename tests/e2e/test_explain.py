@@ -30,9 +30,9 @@ repeat up to 25 times
       h    = v1 + ridge * eye(p)                     [p, p]
       step = solve(h, g)                             [p]
     at the end of each iteration
-      beta <-    = beta - step            [p]
-      trace loss = sum[*](loss)           []
-      until      = max(abs(step)) < 1e-9  []
+      beta <- beta - step          [p]
+      trace loss = sum[*](loss)    []
+      until max(abs(step)) < 1e-9  []
 
 outputs
     beta  [p]

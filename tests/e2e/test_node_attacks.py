@@ -5,6 +5,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -123,11 +124,14 @@ def test_an_error_that_counts_records(nodes):
         err = refused(nodes.run(study))
         assert not any(c.isdigit() for c in err)
     refused(nodes.run(study), "max_refusals")
-    # The owner may approve it again.
+    # The owner sees that it waits, and may approve it again.
     ident = nodes.nodes[0].lines()[-1]["agreement"]
-    assert nodes.command_line("node", "approve", ident, nodes.nodes[0].file).returncode == 0
+    listed = nodes.command_line("node", "pending", nodes.nodes[0].file).stdout
+    assert ident[:12] in listed and "3 requests of this study were refused" in listed
+    assert nodes.command_line("node", "approve", ident[:12], nodes.nodes[0].file).returncode == 0
     refused(nodes.run(study))
-    assert nodes.command_line("node", "deny", ident, nodes.nodes[0].file).returncode == 0
+    assert "nothing waits" in nodes.command_line("node", "pending", nodes.nodes[0].file).stdout
+    assert nodes.command_line("node", "deny", ident[:12], nodes.nodes[0].file).returncode == 0  # the ledger knows it
     refused(nodes.run(study), "denied")
 
 
@@ -262,11 +266,76 @@ def test_many_at_once(one):
     assert len(answers) == 64 and {kind(a) for a in answers} == {"description"}
 
 
+def test_the_same_request_64_times_at_once(wire):
+    """It is answered with the same bytes every time, and released once."""
+    node, plan, bound, agreed = wire
+    request, answers = encode_message(agreed, RUN, 0, 0, [0.0]), []
+    threads = [threading.Thread(target=lambda: answers.append(node.ask(request))) for _ in range(64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LIMIT)
+    assert len(answers) == 64 and len(set(answers)) == 1 and kind(answers[0]) == "state"
+    assert [line["kind"] for line in node.lines()].count("encode") == 1
+
+
+def test_two_studies_that_differ_by_one_record(one):
+    """The total leaves; the total without one record does not, whoever asks for it and however it is called."""
+    total = "input x : [*]\noutput s = sum[*](x)\n"
+    assert one.run(one.study(total, 'x = "age"'))[0] == 0
+    for condition in ("id != 7", "id < 200", "not (id == 7)", "abs(id - 7) > 0.5", "id <= 6 or id >= 8"):
+        without = f"input x : [*]\ninput id : [*]\noutput s = sum[*](where({condition}, x, 0))\n"
+        refused(one.run(one.study(without, f'x = "age"\n{ID}')))
+        assert one.nodes[0].lines()[-1]["rule"] == "min_support", condition
+
+
+def test_a_flood_of_refusals_does_not_fill_the_disk(one):
+    """Requests that cost nothing to send have no line each: beyond a rate they are counted, and told of in one line."""
+    node, sent = one.nodes[0], 1500
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(LIMIT)
+        s.connect(str(node.socket))
+        for _ in range(sent):
+            s.sendall(struct.pack("<Q", 4) + b"what")
+            assert kind(read_frame(s)) == "unreadable"
+    lines = node.lines()
+    assert 1000 <= len(lines) < sent
+    assert kind(node.ask(start_message("0" * 64, PROGRAM, RUN, bindings(x=["age"])))) == "another_plan"
+    # What a study is asked has its line, and before it stands how many had none.
+    plan = plan_of(one, PROGRAM)
+    assert kind(node.ask(start_message(plan, PROGRAM, RUN, bindings(x=["age"])))) == "hello"
+    lines = node.lines()
+    assert lines[-1]["kind"] == "start"
+    told = sum(int(line["detail"].split()[0]) for line in lines if line["kind"] == "note")
+    assert told + sum(line.get("decision") == "refused" for line in lines) == sent + 1
+    assert one.command_line("node", "ledger", node.file, "--verify").returncode == 0
+    assert (node.folder / "log").read_text().count("refused") <= len(lines)
+
+
+def test_another_connection_does_not_time_a_refusal(one):
+    """While a refusal that depends on records is held back, nobody is answered: else a second connection would tell when it was found."""
+    node = one.nodes[0]
+    program = "input x : [*]\ninput id : [*]\noutput s = sum[*](where(id == 7, x, 0))\n"
+    plan, bound = plan_of(one, program), bindings(x=["age"], id=["id"])
+    assert kind(node.ask(start_message(plan, program, RUN, bound))) == "hello"
+    request = encode_message(agreement(plan, bound), RUN, 0, 0, [])
+    with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
+        for s, bytes_ in ((first, request), (second, DESCRIBE)):
+            s.settimeout(LIMIT)
+            s.connect(str(node.socket))
+            begin = time.monotonic()
+            s.sendall(struct.pack("<Q", len(bytes_)) + bytes_)
+            if s is first:
+                asked = begin
+        assert kind(read_frame(second)) == "description"
+        assert time.monotonic() - asked >= 0.12
+        assert kind(read_frame(first)) == "policy"
+
+
 def test_refusals_are_alike_in_size_and_late(one):
     node = one.nodes[0]
     program = "input x : [*]\ninput id : [*]\noutput s = sum[*](where(id == 7, x, 0))\n"
     plan, bound = plan_of(one, program), bindings(x=["age"], id=["id"])
-    import time
     times, sizes = [], set()
     for i in range(2):
         run = f"{i:032x}"
@@ -279,6 +348,15 @@ def test_refusals_are_alike_in_size_and_late(one):
     assert len(sizes) == 1 and min(times) >= 0.12
 
 
+def asked_as(node, user, group):
+    """How many bytes a process of this user gets to begin with when it asks what the node has."""
+    program = ("import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.settimeout(10)\n"
+               "try:\n  s.connect(sys.argv[1])\n  s.sendall(bytes.fromhex(sys.argv[2]))\n  print(len(s.recv(8)))\nexcept OSError:\n  print(0)\n")
+    frame = struct.pack("<Q", len(DESCRIBE)) + DESCRIBE
+    told = subprocess.run(["python3", "-c", program, str(node.socket), frame.hex()], capture_output=True, text=True, timeout=LIMIT, user=user, group=group, extra_groups=[])
+    return int(told.stdout)
+
+
 def test_only_the_owners_user(nodes):
     if os.geteuid() != 0:
         pytest.skip("needs another user")
@@ -288,11 +366,20 @@ def test_only_the_owners_user(nodes):
     os.chmod(nodes.folder, 0o755)
     os.chmod(node.folder, 0o755)
     os.chmod(node.socket, 0o666)  # even if the permissions were loose
-    program = ("import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\ns.settimeout(10)\n"
-               "try:\n  s.sendall(bytes.fromhex(sys.argv[2]))\n  print(len(s.recv(8)))\nexcept OSError:\n  print(0)\n")
-    frame = struct.pack("<Q", len(DESCRIBE)) + DESCRIBE
-    told = subprocess.run(["python3", "-c", program, str(node.socket), frame.hex()], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534, extra_groups=[])
-    assert told.stdout.strip() == "0", told
+    assert asked_as(node, 65534, 65534) == 0 and asked_as(node, 0, 0) == 8
+
+
+def test_one_group_may_be_let_in(nodes):
+    if os.geteuid() != 0:
+        pytest.skip("needs other users")
+    nodes.add("north", hospital(1), extra='socket_group = "nogroup"')
+    node = nodes.nodes[0]
+    assert oct(node.socket.stat().st_mode & 0o777) == "0o660" and node.socket.stat().st_gid == 65534
+    os.chmod(nodes.folder, 0o755)
+    os.chmod(node.folder, 0o755)
+    assert asked_as(node, 65534, 65534) == 8 and asked_as(node, 1, 1) == 0
+    os.chmod(node.socket, 0o666)
+    assert asked_as(node, 1, 1) == 0
 
 
 def test_a_second_node_on_the_same_ledger(nodes):
@@ -327,7 +414,6 @@ def test_sizes_beyond_all_bounds(one):
 
 def test_a_policy_that_is_read_again_holds_for_open_runs(wire):
     import signal
-    import time
     node, plan, bound, agreed = wire
     assert kind(node.ask(encode_message(agreed, RUN, 0, 0, [0.0]))) == "state"
     node.write('merges = ["count"]')

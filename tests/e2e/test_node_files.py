@@ -161,6 +161,18 @@ def test_the_ledger_is_shown(starfold, node):
     assert verdict.code == 0 and "4 lines, each following" in verdict.out and "cannot show" in verdict.out
 
 
+def test_the_folder_of_the_socket_may_be_gone(starfold, node):
+    """A service makes it when it starts and removes it when it ends; the owner looks at the ledger all the same."""
+    write_ledger(node, [encode(0)])
+    write_node(node, NODE.replace('"north.sock"', '"gone/north.sock"'))
+    assert starfold("node", "ledger", node / "NODE.toml", "--verify").code == 0
+    assert "nothing waits" in starfold("node", "pending", node / "NODE.toml").out
+    said = starfold("node", "check", node / "NODE.toml")
+    assert said.code == 0 and "NODE.toml:2: socket: there is no folder" in said.out
+    served = starfold("node", "serve", node / "NODE.toml", timeout=30)
+    assert served.code == 3 and "cannot be made" in served.err
+
+
 def test_verify_finds_what_was_done_to_it(starfold, node):
     lines = write_ledger(node, [encode(i) for i in range(6)])
 

@@ -138,6 +138,21 @@ def test_try(nodes):
     assert not (node.folder / "node.ledger").exists()
 
 
+def test_try_where_states_are_masked_and_noise_is_shared(nodes):
+    for name in ("north", "south", "west"):
+        nodes.add(name, hospital(1), "[policy.budget]\nepsilon = 2\ndelta = 1e-5" if name == "north" else "", start=False)
+    node = nodes.nodes[0]
+    program = "input x : [*]\noutput m = mean[*](clip(x, 0, 100))\n"
+    extra = '[secure_aggregation]\nthreshold = 2\n[privacy]\nepsilon = 1\ndelta = 1e-6\nat = "distributed"'
+    good = nodes.command_line("node", "try", node.file, nodes.study(program, 'x = "age"', extra=extra))
+    assert good.returncode == 0 and "to its end" in good.stdout, good.stdout + good.stderr
+    bad = nodes.command_line("node", "try", node.file, nodes.study(program, 'x = "age"', extra=extra.replace("epsilon = 1", "epsilon = 3")))
+    assert bad.returncode == 1 and "budget" in bad.stdout, bad.stdout + bad.stderr
+    alone = nodes.command_line("node", "try", node.file, nodes.study(program, 'x = "age"', extra=extra.split("\n", 2)[2]))
+    assert alone.returncode == 1 and "secure_aggregation" in alone.stderr, alone.stdout + alone.stderr
+    assert not (node.folder / "node.ledger").exists()
+
+
 def test_disk_full(nodes):
     """What cannot be written down does not leave."""
     import resource

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 from conftest import ROOT
-from node_federation import LIMIT, LOGISTIC, hospital, read_frame, wait_until
+from node_federation import LIMIT, LOGISTIC, hospital, message, read_frame, wait_until
 
 INPUTS = 'x = ["age", "bmi"]\ny = "y"'
 
@@ -89,7 +89,7 @@ def test_going_on_without_a_client(three):
     local = three.local(LOGISTIC, INPUTS)
     lines = local.read_text().split("[[client]]")
     local.write_text(lines[0] + "[[client]]" + lines[1] + "[[client]]" + lines[3])
-    study = three.study(LOGISTIC, INPUTS, 'timeout = "2s"\non_dropout = "continue"')
+    study = three.study(LOGISTIC, INPUTS, 'timeout = "6s"\non_dropout = "continue"')
     # It answers the question what it has, and then no more.
     proxy = Proxy(three.nodes[1], answers=1)
     study.write_text(study.read_text().replace(str(three.nodes[1].socket), proxy.path))
@@ -98,6 +98,50 @@ def test_going_on_without_a_client(three):
     assert code == 0, err
     assert answer["departures"] == [{"client": "east", "rounds": 0}]
     assert answer["outputs"] == outputs(three.run(local))["outputs"]
+
+
+def test_going_on_without_a_client_that_never_came(three):
+    local = three.local(LOGISTIC, INPUTS)
+    lines = local.read_text().split("[[client]]")
+    local.write_text(lines[0] + "[[client]]" + lines[2] + "[[client]]" + lines[3])
+    three.nodes[0].kill()
+    study = three.study(LOGISTIC, INPUTS, 'timeout = "6s"\non_dropout = "continue"')
+    code, answer, err = three.run(study)
+    assert code == 0, err
+    assert answer["departures"] == [{"client": "north", "rounds": 0}]
+    assert answer["outputs"] == outputs(three.run(local))["outputs"]
+    for node in three.nodes[1:]:
+        node.kill()
+    code, answer, err = three.run(study)
+    assert code == 3 and "clients north, south, east did not answer within 6 s" in err.replace("north, east, south", "north, south, east")
+
+
+def test_a_path_that_no_socket_can_have(three):
+    study = three.study(LOGISTIC, INPUTS)
+    study.write_text(study.read_text().replace(str(three.nodes[1].socket), "a/" * 60 + "node.sock"))
+    code, answer, err = three.run(study)
+    assert code == 2 and "sockets may have at most 107" in err
+
+
+def test_a_formula_travels(nodes):
+    """The text goes to the nodes, which make the columns of the design by themselves; it is part of what is agreed on."""
+    for i, name in enumerate(("north", "south")):
+        columns = hospital(i)
+        columns["sex"] = ["f" if v % 3 else "m" for v in columns["id"]]
+        nodes.add(name, columns)
+    inputs = 'formula = "y ~ log(age) + bmi * sex + site"'
+    levels = '[categorical.sex]\nlevels = ["f", "m"]'
+    local, over = nodes.local("", inputs, levels), nodes.study("", inputs, extra=levels)
+    for path in (local, over):
+        path.write_text(path.read_text().replace('"program.fold"', '"logistic"'))
+    assert outputs(nodes.run(over)) == outputs(nodes.run(local))
+    agreements = {line["agreement"] for line in nodes.nodes[0].lines() if line.get("kind") == "start"}
+    over.write_text(over.read_text().replace("bmi * sex", "bmi + sex"))
+    assert nodes.run(over)[0] == 0
+    assert len({line["agreement"] for line in nodes.nodes[0].lines() if line.get("kind") == "start"} - agreements) == 1
+    over.write_text(over.read_text().replace("bmi + sex", "bmi + secret"))
+    code, answer, err = nodes.run(over)
+    assert code == 2 and "secret" in err
 
 
 class Proxy:
@@ -145,7 +189,28 @@ def flipped(answer):
     return answer[:30] + bytes([answer[30] ^ 1]) + answer[31:]
 
 
-@pytest.mark.parametrize("fault", ["garbage", "empty", "twice", "old", "cut", "slow"])
+def sealed(answer, body):
+    """The same kind of message with another body, whole again."""
+    return message(struct.unpack("<H", answer[10:12])[0], body)
+
+
+def altered(answer, fault):
+    """A state with one thing wrong: its hash (the first text), its round (after the sequence), a number, or a number too many."""
+    if struct.unpack("<H", answer[10:12])[0] != 3:
+        return answer
+    body = answer[20:-8]
+    if fault == "hash":
+        return sealed(answer, body[:8] + bytes([body[8] ^ 1]) + body[9:])
+    if fault == "round":
+        return sealed(answer, body[:80] + struct.pack("<I", 7) + body[84:])
+    shape = body.index(struct.pack("<Bq", 1, 3)) if struct.pack("<Bq", 1, 3) in body else None
+    assert shape is not None, "a gradient of three numbers"
+    if fault == "nan":
+        return sealed(answer, body[:shape + 9] + struct.pack("<d", float("nan")) + body[shape + 17:])
+    return sealed(answer, body[:shape] + struct.pack("<Bq", 1, 4) + body[shape + 9:shape + 17] + body[shape + 9:])
+
+
+@pytest.mark.parametrize("fault", ["garbage", "empty", "twice", "old", "cut", "slow", "hash", "round", "size", "nan"])
 def test_wrong_answers_end_nothing(three, fault):
     study = three.study(LOGISTIC, INPUTS, 'timeout = "30s"')
     before = []
@@ -156,6 +221,8 @@ def test_wrong_answers_end_nothing(three, fault):
             return [answer, answer]
         if count % 3 != 0:
             return [answer]
+        if fault in ("hash", "round", "size", "nan"):
+            return [altered(answer, fault)]
         return {"garbage": [flipped(answer)], "empty": [b""], "old": [before[max(0, count - 3)], answer], "cut": [answer[:-9]], "slow": [answer]}[fault]
 
     proxy = Proxy(three.nodes[2], change=change, delay=0.2 if fault == "slow" else 0)

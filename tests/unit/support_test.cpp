@@ -271,6 +271,36 @@ TEST(Support, ManyRecordsAreHeldToTheSame) {
     EXPECT_GT(count_thin(text, many), 0u) << text;
 }
 
+// Conditions that the first records do not meet, columns of sizes that differ, values of which only the sums are small.
+TEST(Support, ManyRecordsAreLookedAtOnceMore) {
+  Data many(20000);
+  const std::int64_t columns = 3;
+  const double scales[columns] = {1e6, 1, 1e-6};
+  many.set(
+      "z", [&](std::int64_t i) { return scales[i % columns] * std::sin(static_cast<double>(i)); },
+      columns);
+  for (const char* text : {"output t = sum[*](where(id > 19980, x, 0))\n",
+                           "output t = sum[*](where(id < 19980, x, 0))\n", "output t = z' @ z\n",
+                           "output t = z' @ (z * (x - 1)[:, new])\n", "output t = z' @ (y - 0.5)\n",
+                           "output t = sum[*](where(id > 19980, x - 1.03, 0))\n"})
+    EXPECT_EQ(count_thin(text, many), 0u) << text;
+  // In the smallest column one record is alone, in the largest one is far away from all others.
+  Data alone(20000);
+  alone.set(
+      "z",
+      [&](std::int64_t i) {
+        const bool last = i / columns == 19999;
+        if (i % columns == 0) return last ? 1e12 : 1.0;
+        return i % columns == 1 ? 1.0 : last ? 1e-6 : 0.0;
+      },
+      columns);
+  EXPECT_EQ(count_thin("output t = sum[*](z)\n", alone), 2u);
+  EXPECT_EQ(count_thin("output t = z' @ y\n", alone), 2u);
+  EXPECT_EQ(count_thin("output t = sum[*](where(id > 19996, x, 0))\n", many), 1u);
+  EXPECT_EQ(count_thin("output t = sum[*](where(id <= 19996, x, 0))\n", many), 1u);
+  EXPECT_EQ(count_thin("output t = sum[*](where(id > 19996, x, 1e9 * x))\n", many), 1u);
+}
+
 TEST(Support, ItIsSaidInASentence) {
   const std::vector<std::string> in = thin_in("output t = one_hot(id, 40)' @ z\n", Data()).words;
   ASSERT_FALSE(in.empty());

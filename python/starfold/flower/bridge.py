@@ -46,7 +46,8 @@ class Place:
         self.home.mkdir(mode=0o700)
         lines = ["[superlink]", 'default = "study"', "[superlink.study]", f"address = {json.dumps(superlink)}"]
         if root_certificates:
-            lines.append(f"root-certificates = {json.dumps(str(root_certificates))}")
+            (self.home / "ca.crt").write_text(root_certificates)
+            lines.append(f"root-certificates = {json.dumps(str(self.home / 'ca.crt'))}")
         (self.home / "config.toml").write_text("\n".join(lines) + "\n")
         self.folder.chmod(0o711)
 
@@ -176,7 +177,7 @@ def accept(listener, abandoned, deadline):
     while time.monotonic() < deadline and not abandoned():
         if select.select([listener], [], [], 0.2)[0]:
             return listener.accept()[0]
-    raise Lost("the ServerApp did not connect: starfold must run on the machine of the SuperLink, where `flwr log` says more")
+    raise Lost("the ServerApp did not connect: starfold-flower must run on the machine of the SuperLink, where `flwr log` says more")
 
 
 def flwr_command():

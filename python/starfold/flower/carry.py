@@ -5,7 +5,6 @@ in a new run. The protocol is in docs/flower.md. What is said to people goes to 
 """
 import json
 import os
-import pathlib
 import queue
 import signal
 import sys
@@ -23,7 +22,8 @@ SILENCE = 75.0  # seconds without an answer before a request is sent again; doub
 LONGEST_SILENCE = 600.0
 TELLING = 30.0  # seconds between lines about who is awaited
 CROSSING = 2.0  # seconds in which the same request again may have crossed with its answer
-FIRST = 110.0  # seconds for the first run to begin; the parent waits two minutes
+PATIENCE = 60.0  # seconds for the first run to begin, however short the timeout of the study is: Flower may be slow on a busy machine
+FIRST = 110.0  # at most; the parent waits two minutes
 
 LOST_BY_FLOWER = {3, 5, 8}  # unknown or expired; node offline; ClientApp died
 FLOWER_SAYS = {
@@ -254,7 +254,7 @@ class Parent:
 
 
 def read_config(stream):
-    """(superlink, root certificates or None, clients, timeout) of the parent's first frame."""
+    """(superlink, text of the root certificates, clients, timeout) of the parent's first frame."""
     try:
         config = json.loads(frames.read_blob(stream) or b"")
         superlink, certificates = config["superlink"], config.get("root_certificates") or ""
@@ -265,9 +265,7 @@ def read_config(stream):
         well = False
     if not well:
         raise Mistake("the first frame is not a configuration")
-    if certificates and not os.access(certificates, os.R_OK):
-        raise Mistake(f"root_certificates cannot be read: {certificates}")
-    return superlink, certificates and pathlib.Path(certificates).resolve(), read_clients(entries), timeout
+    return superlink, certificates, read_clients(entries), timeout
 
 
 def first_run(carrier, parent, limit):
@@ -307,7 +305,7 @@ def carry(flwr):
         place = Place(superlink, certificates)
         carrier = Carrier(clients, timeout, lambda seconds: Bridge(place, flwr, parent.gone.is_set, seconds),
                           lambda client, status, data: frames.write_answer(out, client, status, data))
-        first_run(carrier, parent, min(max(timeout, 15.0), FIRST))
+        first_run(carrier, parent, min(max(timeout, PATIENCE), FIRST))
         frames.write_blob(out, json.dumps({"ok": True}).encode())
         work(carrier, parent)
         if parent.torn:

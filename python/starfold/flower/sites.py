@@ -1,5 +1,4 @@
 """Which of Flower's nodes is which client of the study."""
-import pathlib
 
 
 class Mistake(Exception):
@@ -27,18 +26,15 @@ class Client:
 
 
 def read_clients(entries):
-    """The clients of the study, their keys read from files. No two have the same key."""
+    """The clients of the study. No two have the same key."""
     clients = []
     for entry in entries:
-        name, path = entry["name"], entry.get("public_key") or ""
+        name, text = entry["name"], entry.get("public_key") or ""
         key = None
-        if path:
-            try:
-                key = normal(pathlib.Path(path).read_text())
-            except (OSError, UnicodeDecodeError):
-                raise Mistake(f"the public key of client {name} cannot be read: {path}") from None
+        if text:
+            key = normal(text)
             if key is None:
-                raise Mistake(f"this is not a public key (of client {name}): {path}")
+                raise Mistake(f"client {name}: its public_key is not a public key")
         if key and any(other.key == key for other in clients):
             raise Mistake(f"client {name} has the public key of another client")
         clients.append(Client(name, key))

@@ -153,11 +153,13 @@ def test_an_impostor_that_comes_later_gets_nothing(start, tmp_path):
 
 
 @pytest.mark.parametrize("config, sentence", [
-    ({"root_certificates": "/no/ca.crt"}, "root_certificates cannot be read: /no/ca.crt"),
+    ({"root_certificates": 7}, "the first frame is not a configuration"),
     ({"superlink": 7}, "the first frame is not a configuration"),
-    ({"clients": [{"name": "north", "public_key": "/no/key.pub"}]}, "the public key of client north cannot be read: /no/key.pub"),
+    ({"clients": [{"name": "north", "public_key": "/no/key.pub"}]}, "client north: its public_key is not a public key"),
 ])
 def test_mistakes_of_the_set_up_are_told(start, config, sentence):
+    if "public_key is not" in sentence:
+        pytest.importorskip("cryptography")  # Flower brings it
     parent = start(config=config)
     assert parent.hello(60) == {"ok": False, "error": sentence}
     assert parent.end() == 1

@@ -52,8 +52,8 @@ def carrier(federation):
     parents = []
 
     def start(timeout=200, command=(BIN / "starfold-flower", ), environment=None, **config):
-        clients = [{"name": name, "public_key": str(federation.folder / name / "key.pub")} for name in NAMES]
-        first = {"superlink": federation.address, "root_certificates": str(federation.folder / "ca.crt"), "clients": clients, **config}
+        clients = [{"name": name, "public_key": (federation.folder / name / "key.pub").read_text()} for name in NAMES]
+        first = {"superlink": federation.address, "root_certificates": (federation.folder / "ca.crt").read_text(), "clients": clients, **config}
         parents.append(Parent(list(command), {**first, "timeout": timeout}, environment=environment))
         return parents[-1]
 
@@ -89,8 +89,8 @@ def test_strangers_are_kept_out(federation, carrier, tmp_path):
     make = "import sys, pathlib; sys.path.insert(0, sys.argv[1]); import federation as f; p = pathlib.Path(sys.argv[2]); " \
            "f.make_certificates(p); f.make_key(p, 'stranger')"
     subprocess.run([BIN / "python", "-c", make, ROOT / "tools", tmp_path], check=True, timeout=60)
-    deceived = carrier(timeout=1, root_certificates=str(tmp_path / "ca.crt"))
-    mistaken = carrier(timeout=8, clients=[{"name": "north", "public_key": str(tmp_path / "key.pub")}])
+    deceived = carrier(timeout=1, root_certificates=(tmp_path / "ca.crt").read_text())
+    mistaken = carrier(timeout=8, clients=[{"name": "north", "public_key": (tmp_path / "key.pub").read_text()}])
     from federation import free_ports
     ports = free_ports(2)
     known = federation.folder / "south/key"
@@ -220,6 +220,39 @@ def test_long_the_demo_over_flower(federation, real_nodes, tmp_path):
         shutil.copy(federation.folder / name / "visits.csv", tmp_path / f"{name}.csv")
     (tmp_path / "study.toml").write_text(demo.STUDY)
     assert run_study(federation.folder / "study.toml", 600) == run_study(tmp_path / "study.toml")
+
+
+@long
+def test_long_a_node_killed_inside_the_masking(federation, real_nodes, tmp_path):
+    """It has given its masked state and then forgets its keys: the others end the round without it, and it takes part in the next. The result
+    is that of a run in one process."""
+    (tmp_path / "steps.fold").write_text("input x : [*]\nstate m : [] = 0\nrepeat 2 {\n  m <- m + sum[*](x > 40 + m / 1000)\n}\noutput m\n")
+    head = 'program = "steps.fold"\n[inputs]\nx = "age"\n[secure_aggregation]\nthreshold = 2\n'
+    here = away = head
+    away += f'[federation]\nvia = "flower"\nsuperlink = "{federation.address}"\nroot_certificates = "{federation.folder}/ca.crt"\ntimeout = "5m"\n'
+    for name in NAMES:
+        site = federation.folder / name
+        key = subprocess.run([COMMAND, "node", "key", site / "NODE.toml"], capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+        here += f'[[client]]\nname = "{name}"\ndata = "{site}/visits.csv"\n'
+        away += f'[[client]]\nname = "{name}"\nsource = "visits"\npublic_key = "{site}/key.pub"\nkey = "{key}"\n'
+    (tmp_path / "here.toml").write_text(here)
+    (tmp_path / "away.toml").write_text(away)
+    ledger = federation.folder / "island/island.ledger"
+    before = ledger.read_text().count('"kind":"encode"')
+    process = subprocess.Popen([COMMAND, "run", tmp_path / "away.toml", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "STARFOLD_FLOWER": str(BIN / "starfold-flower")})
+    try:
+        deadline = time.monotonic() + 400
+        while ledger.read_text().count('"kind":"encode"') == before:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+        os.kill(pid_of(federation, "node island"), signal.SIGKILL)
+        federation.start_node("island")
+        out, err = process.communicate(timeout=800)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert json.loads(out)["outputs"] == run_study(tmp_path / "here.toml")
 
 
 def restart_supernode(federation, name, seconds=200):
