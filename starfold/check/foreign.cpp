@@ -170,12 +170,13 @@ std::string analysis_help(std::string_view name) {
   std::string programs;
   for (std::string_view rest = row->programs; !rest.empty();) {
     const std::size_t end = std::min(rest.find(' '), rest.size());
-    programs += fmt::format("{}`{}`", programs.empty() ? "" : " or ", rest.substr(0, end));
+    programs +=
+        fmt::format("{}{}`", programs.empty() ? "`starfold run " : " or `", rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   if (programs.empty()) return std::string(row->inside);
-  return fmt::format("it is a ready-made program: `starfold run` {}{}{}", programs,
-                     row->inside.empty() ? "" : "; in a program, ", row->inside);
+  return fmt::format("{} does this{}{}", programs, row->inside.empty() ? "" : "; in a program, ",
+                     row->inside);
 }
 
 }  // namespace

@@ -73,11 +73,27 @@ std::vector<Column> columns_of(const Group& group) {
   return columns;
 }
 
-std::string vectors_table(const Group& group) {
-  const std::vector<Column> columns = columns_of(group);
-  const Entry& first = group.front();
-  const std::size_t all = first.value->data.size();
-  const std::size_t rows = std::min(all, most_rows);
+// Where a table of many columns goes on below, so that a page of paper has all of them: a number stays with the ends of its interval.
+std::vector<std::span<const Column>> parts_of(std::span<const Column> columns) {
+  constexpr std::size_t most = 8;
+  const auto belongs = [](const Column& column) {
+    const std::string_view name = column.name;
+    return name.empty() || name.ends_with("_lower") || name.ends_with("_upper") ||
+           name.ends_with("_se");
+  };
+  std::vector<std::span<const Column>> parts;
+  while (columns.size() > most) {
+    std::size_t end = most;
+    while (end > 1 && belongs(columns[end])) --end;
+    if (end == 1) end = most;
+    parts.push_back(columns.first(end));
+    columns = columns.subspan(end);
+  }
+  parts.push_back(columns);
+  return parts;
+}
+
+std::string columns_table(const Entry& first, std::span<const Column> columns, std::size_t rows) {
   std::vector<Field> head = {{"", true}};
   std::vector<NumberFormat> formats;
   for (const Column& column : columns) {
@@ -95,7 +111,18 @@ std::string vectors_table(const Group& group) {
     }
     body.push_back(std::move(row));
   }
-  std::string html = table(first.name, head, body) + left_out(rows, all, "rows");
+  return table(first.name, head, body);
+}
+
+std::string vectors_table(const Group& group) {
+  const std::vector<Column> columns = columns_of(group);
+  const Entry& first = group.front();
+  const std::size_t all = first.value->data.size();
+  const std::size_t rows = std::min(all, most_rows);
+  std::string html;
+  for (const std::span<const Column> part : parts_of(columns))
+    html += columns_table(first, part, rows);
+  html += left_out(rows, all, "rows");
   for (const Entry& entry : group) {
     if (entry.interval && entry.interval->from.size() == 1)
       html += fmt::format("<p class=\"note\">From lower to upper: {} \u00b1 1.96 {}.</p>",
@@ -253,6 +280,9 @@ std::string picture(const Entry& entry, const Outputs& outputs, bool alone) {
   if (axis && axis->name == name) return "";
   if (axis) return curve(entry, *axis);
   PictureKind kind = picture_for(value, entry.interval.has_value());
+  // Nor does one number many times over make a picture.
+  const bool same = std::all_of(data.begin(), data.end(), [&](double v) { return v == data[0]; });
+  if (value.rank() == 1 && same && !entry.interval) return "";
   // Between variables there is nothing to draw a line through.
   if (!entry.rows.empty() && (kind == PictureKind::scree || kind == PictureKind::curve))
     kind = data.size() <= 60 ? PictureKind::dots : PictureKind::none;
