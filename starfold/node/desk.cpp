@@ -144,7 +144,10 @@ Desk::Desk(NodeConfig config, DeskOptions options)
       options_(options),
       policy_hash_(starfold::policy_hash(config_.policy)) {
   if (options_.threads <= 0) options_.threads = static_cast<int>(hardware_threads());
-  if (options_.dry) return;
+  if (options_.dry) {
+    ledger_.emplace(Ledger::look({config_.ledger, config_.ledger_head(), config_.name}));
+    return;
+  }
   prepare_folder(config_);
   identity_ = load_identity(config_);
   ledger_.emplace(Ledger::open({config_.ledger, config_.ledger_head(), config_.name}));
@@ -203,7 +206,7 @@ Bytes Desk::describe() const {
 }
 
 Protection Desk::protection(const Session& session) const {
-  return {session.group.has_value() || options_.masked, session.terms};
+  return {session.group.has_value() || options_.group.has_value(), session.terms};
 }
 
 // --- starting a run -------------------------------------------------------------------------------
@@ -238,7 +241,8 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   session->plan = request.plan = session->program->hash;
   session->group = message.group;
   session->agreement = request.agreement =
-      agreement(session->plan, message.bindings, message.group, message.privacy);
+      agreement(session->plan, message.bindings, options_.dry ? options_.group : message.group,
+                message.privacy);
   try {
     if (!message.privacy.empty()) session->terms = privacy::decode_terms(message.privacy);
   } catch (const RunError& error) {
@@ -254,14 +258,14 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
     if (!identity_) refuse_request(Refusal::broken_protocol, "a trial has no key to mask with");
     require(forbids_group(config_.policy, *session->group, secure::signing_key(*identity_)));
   }
+  if (options_.group) require(forbids_group(config_.policy, *options_.group, trial_key()));
   if (const Forbidden forbidden =
           forbids_study(config_.policy, account(*session), session->plan, protection(*session))) {
     if (forbidden->reason == Refusal::pending) note_pending(request, *session);
     throw Refused{*forbidden};
   }
   if (session->terms) {
-    // In a trial of a study that masks its states there is no group, and nothing leaves.
-    if (!options_.masked) require(forbids_noise(*session->terms, session->group));
+    require(forbids_noise(*session->terms, options_.dry ? options_.group : session->group));
     if (last) session->epsilon = last->epsilon;
     if (last) session->answered = last->answered;
     const privacy::Promise& promise = session->terms->promise;
@@ -448,7 +452,7 @@ void Desk::keep_own(const Request& request, const Session& session, const Round&
     file.text(bytes);
     private_->keep(request.run, *request.sequence, file.take());
   }
-  if (!ledger_) return;
+  if (options_.dry) return;
   const bool keeps = std::any_of(round.stores.begin(), round.stores.end(), [](const Store& store) {
     return store.what == Store::What::keep;
   });
@@ -738,43 +742,49 @@ LedgerEntry Desk::entry(const Request& request, const char* kind) const {
 }
 
 void Desk::record(const LedgerEntry& entry) {
-  if (ledger_) {
+  if (!options_.dry) {
     ledger_->append(entry);
     return;
   }
-  Account& account = trial_accounts_[entry.agreement];
   if (entry.decision != "sent" || entry.kind != "encode") return;
-  account.numbers += entry.numbers;
-  account.epsilon += entry.epsilon;
-  account.delta += entry.delta;
-  ++account.rounds;
+  trial_.numbers += entry.numbers;
+  trial_.epsilon += entry.epsilon;
+  trial_.delta += entry.delta;
+  ++trial_.rounds;
 }
 
 // What all studies together have had.
 Account Desk::total() const {
-  if (ledger_) return ledger_->total();
-  Account all;
-  for (const auto& [agreement, account] : trial_accounts_) {
-    all.epsilon += account.epsilon;
-    all.delta += account.delta;
-  }
+  Account all = ledger_->total();
+  all.epsilon += trial_.epsilon;
+  all.delta += trial_.delta;
   return all;
 }
 
 // What the owner has said of this study, and what all studies with its plan have had: bindings that mean the same are
 // easily made to look different.
 Account Desk::account(const Session& session) const {
-  if (!ledger_) {
-    const auto found = trial_accounts_.find(session.agreement);
-    return found == trial_accounts_.end() ? Account() : found->second;
-  }
   Account account = ledger_->plan(session.plan);
   account.standing = ledger_->study(session.agreement).standing;
+  account.numbers += trial_.numbers;
+  account.rounds += trial_.rounds;
+  // A trial is to show what an owner would approve.
+  if (options_.dry && account.standing != Account::Standing::denied)
+    account.standing = Account::Standing::approved;
   return account;
 }
 
+// Of a trial: this node's own key, or the one that the study says it has.
+secure::Key Desk::trial_key() const {
+  if (const std::optional<secure::Key> own = known_key(config_)) return *own;
+  for (const secure::Member& member : options_.group->members) {
+    if (member.name == config_.name) return member.key;
+  }
+  return {};
+}
+
 std::optional<LastReply> Desk::last_reply(const std::string& run) const {
-  return ledger_ ? ledger_->run(run) : std::nullopt;
+  return options_.dry ? std::nullopt : ledger_->run(run);
 }
 
 Desk::Session* Desk::find(const std::string& run) {
