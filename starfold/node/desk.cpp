@@ -430,7 +430,8 @@ void Desk::charge(const Session& session, std::uint32_t round, LedgerEntry& line
                                "answered as often",
                                round + 1, most));
   line.epsilon = std::max(0.0, plan->spent_with(session.epsilon, round) - session.epsilon);
-  if (session.epsilon == 0) line.delta = plan->promise().delta;
+  // What no record can change costs neither.
+  if (session.epsilon == 0 && plan->rounds()[round].cost > 0) line.delta = plan->promise().delta;
   const Account had = total();
   require(forbids_spending(config_.policy, had, line.epsilon, line.delta));
   if (!config_.policy.budget) return;

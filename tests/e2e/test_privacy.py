@@ -375,6 +375,17 @@ def test_rounds_are_charged_as_they_run(nodes):
     assert spent == pytest.approx([r["epsilon"] for r in answer["privacy"]["rounds"]], rel=1e-6)
 
 
+def test_what_costs_nothing_is_not_charged(nodes):
+    """Where records are replaced their number is known: a round that releases it costs neither epsilon nor delta."""
+    nodes.add("north", hospital(1), "[policy.budget]\nepsilon = 1\ndelta = 1e-6\n")
+    program = "input x : [*]\nlet n = records(x)\noutput s = sum[*](clip(x - n, 0, 100))\noutput n\n"
+    code, answer, err = nodes.run(study(nodes, 'epsilon = 1\ndelta = 1e-6\nneighbours = "replace"\n', program))
+    assert code == 0, err
+    assert answer["outputs"]["n"]["data"] == [200]
+    charges = [(line.get("epsilon", 0), line.get("delta", 0)) for line in nodes.nodes[0].lines() if line.get("kind") == "encode"]
+    assert charges == [(0, 0), (1, 1e-6)]
+
+
 def test_thin_cells_may_leave_with_the_clients_own_noise(nodes):
     columns = hospital(1)
     nodes.add("north", columns)
