@@ -80,6 +80,9 @@ reference:
 	@Rscript tests/reference/glm.R
 	@Rscript tests/reference/library.R
 	@Rscript tests/reference/formulas.R
+	@Rscript tests/reference/offsets.R
+	@Rscript tests/reference/judging.R
+	@Rscript tests/reference/clients.R
 
 golden-update: setup
 	@tools/build dev

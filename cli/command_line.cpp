@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "starfold/base/suggest.h"
+#include "starfold/base/utf8.h"
 #include "starfold/base/version.h"
+#include "starfold/study/program.h"
+#include "starfold/study/study.h"
 #include "starfold/study/trouble.h"
 
 namespace starfold::cli {
@@ -87,11 +92,38 @@ CommandGroup CommandLine::group(const char* name, const char* help) {
   return CommandGroup(*group, status_);
 }
 
+namespace {
+
+// Of the word in the place of a subcommand that is none; empty where the words before options name one.
+std::string unknown_command(const CLI::App& app, const char* const* words, const char* const* end) {
+  if (words == end || (*words)[0] == '-' || app.get_subcommands({}).empty()) return "";
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == *words) return unknown_command(*command, words + 1, end);
+    names.push_back(command->get_name());
+  }
+  const std::string word = *words;
+  const std::vector<std::string> programs = library_program_names();
+  const bool program = word.ends_with(".fold") || word.ends_with(".toml") ||
+                       std::find(programs.begin(), programs.end(), word) != programs.end();
+  const std::string near = nearest(word, names);
+  const std::string group = app.get_parent() == nullptr ? "" : " " + app.get_name();
+  return fmt::format("there is no command {}; {}", printable(word),
+                     !near.empty() ? fmt::format("did you mean `starfold{} {}`?", group, near)
+                     : program && group.empty()
+                         ? fmt::format("did you mean `starfold run {}`?", printable(word))
+                         : fmt::format("`starfold{} --help` lists them", group));
+}
+
+}  // namespace
+
 int CommandLine::run(int argc, char** argv) {
   // Where the arguments themselves are wrong this is all that is known of them.
   const bool json = std::any_of(
       argv, argv + argc, [](const char* word) { return word == std::string_view("--json"); });
   try {
+    if (const std::string unknown = unknown_command(*app_, argv + 1, argv + argc); !unknown.empty())
+      throw StudyError(unknown);
     app_->parse(argc, argv);
     return status_;
   } catch (const CLI::ParseError& error) {

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "starfold/base/embedded_lib.h"
+#include "starfold/base/utf8.h"
 #include "starfold/plan/explain.h"
 #include "starfold/study/program.h"
 #include "starfold/study/study.h"
@@ -184,7 +185,8 @@ int show(const std::string& name) {
     say(file.text);
     return exit_done;
   }
-  throw StudyError(fmt::format("the library has nothing named {}; `starfold lib` lists it", name));
+  throw StudyError(
+      fmt::format("the library has nothing named {}; {}", printable(name), near_programs(name)));
 }
 
 }  // namespace

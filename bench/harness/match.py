@@ -55,14 +55,14 @@ def peer_command(row, sizes, name):
     numbers = [row.name, *(f"{key}={value}" for key, value in sizes.items())]
     if name == "r":
         return ["Rscript", "--vanilla", places.PEERS / "r_peer.R", *numbers]
-    python = places.SYSTEM_PYTHON if name == "torch" else places.VENV_PYTHON
+    python = {"torch": places.SYSTEM_PYTHON, "pfl": places.PFL_PYTHON}.get(name, places.VENV_PYTHON)
     return [python, places.PEERS / f"{name}_peer.py", *numbers]
 
 
 def peer_settings(name):
     """Peers from Debian find the threaded BLAS first."""
     openblas = places.debian_openblas()
-    return {"LD_LIBRARY_PATH": str(openblas)} if name in ["torch", "r"] and openblas else {}
+    return {"LD_LIBRARY_PATH": str(openblas)} if name in ["torch", "pfl", "r"] and openblas else {}
 
 
 def wanted_peers(row, options):
@@ -121,6 +121,7 @@ def disagreements(row, present):
     found = {}
     for name, player in present.items():
         difference = contestants.disagreement(present["starfold"], player)
-        if difference is not None and not difference <= row.tolerance:
+        tolerance = max(row.tolerance, player.extra("tolerance") or 0)  # a peer may compute in single precision, and says so
+        if difference is not None and not difference <= tolerance:
             found[name] = difference
     return found

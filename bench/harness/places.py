@@ -8,6 +8,7 @@ BENCH = ROOT / "bench"
 PEERS = BENCH / "peers"
 DATA = ROOT / "build" / "bench-data"
 VENV_PYTHON = ROOT / "build" / "bench-venv" / "bin" / "python"
+PFL_PYTHON = ROOT / "build" / "bench-pfl-venv" / "bin" / "python"
 SYSTEM_PYTHON = pathlib.Path("/usr/bin/python3")
 THREADS = len(os.sched_getaffinity(0))
 

@@ -360,7 +360,7 @@ ROWS = [
         lambda sizes: {"x": f"uniform:{table(sizes)}", "y": f"binary:{sizes['records']}"},
         federation("fedavg", "clients={clients}", "size:rounds={rounds}", "size:epochs={epochs}"),
         lambda sizes: read(sizes["rounds"] * sizes["epochs"])(sizes),
-        ["numpy", "jax", "pfl", "flower"],
+        ["numpy", "jax", "pfl", "pfl_numpy", "flower"],
         [Goal("numpy", least=5), Goal("jax", least=2), Goal("pfl", least=100), Goal("flower", least=100)],
         turns=3,
     ),

@@ -1,5 +1,5 @@
 // Coordinator and node as machines: bytes in, bytes out. Any transport can carry a run between them.
-#include "module.h"
+#include "runs.h"
 #include "starfold/base/error.h"
 #include "starfold/data/binding_text.h"
 #include "starfold/federation/coordinator.h"
@@ -15,9 +15,11 @@ std::string_view view_of_bytes(const nb::bytes& bytes) { return {bytes.c_str(), 
 class CoordinatorMachine {
  public:
   CoordinatorMachine(const Program& program, std::vector<std::string> clients,
-                     const nb::dict& values, RunIdentity identity)
-      : program_(program.compiled), clients_(std::move(clients)), identity_(std::move(identity)) {
+                     const nb::dict& values, RunIdentity identity, bool exact)
+      : clients_(std::move(clients)), identity_(std::move(identity)) {
     Study study;
+    study.exact = exact;
+    program_ = following(program, study);
     for (const auto& [name, value] : values)
       study.values.emplace(nb::cast<std::string>(name), tensor_of(nb::cast<Array>(value)));
     guarded([&] {
@@ -99,6 +101,7 @@ class NodeMachine {
   }
   const std::string& trouble() const { return trouble_; }
   std::int64_t records() const { return node_ ? records_ : -1; }
+  std::int64_t dropped() const { return dropped_; }
 
  private:
   // Binds the data to the program of a greeting.
@@ -137,22 +140,35 @@ class NodeMachine {
     ColumnPlan plan;
     Missing missing = missing_;
     if (!bindings.empty()) {
-      Bindings sent = parse_bindings(bindings);
-      plan.columns = std::move(sent.columns);
-      if (!sent.formula.text.empty()) {
-        ColumnBindings columns;
-        for (const auto& [input, bound] : plan.columns)
-          for (const BoundColumn& column : bound) columns[input].columns.push_back(column.name);
-        plan = plan_columns(program, {source}, columns, sent.factors, sent.formula);
-      }
+      const Bindings sent = parse_bindings(bindings);
       missing = sent.missing;
+      if (!brings_inputs(program, source, bindings_)) plan = planned(program, source, sent);
     } else if (!brings_inputs(program, source, bindings_)) {
       plan = plan_columns(program, {source}, bindings_, levels_);
     }
     LoadedClient loaded =
         load_client(program, source, plan, {missing, engine_.threads}, tables_.room());
     records_ = reported(program, loaded.client);
+    dropped_ = loaded.dropped;
     node_.emplace(std::move(loaded.client), cache_, engine_);
+  }
+
+  // What the coordinator says of columns, over those that are here.
+  static ColumnPlan planned(const ir::Program& program, const DataSource& source,
+                            const Bindings& sent) {
+    ColumnBindings choices;
+    Categoricals levels = sent.factors;
+    for (const auto& [input, columns] : sent.columns) {
+      for (const BoundColumn& column : columns) {
+        choices[input].columns.push_back(column.name);
+        if (column.categorical) levels[column.name] = column.categorical;
+      }
+    }
+    try {
+      return plan_columns(program, {source}, choices, levels, sent.formula);
+    } catch (const formula::FormulaError& error) {
+      throw RunError(error.what());
+    }
   }
 
   static std::int64_t reported(const ir::Program& program, const Client& client) {
@@ -171,6 +187,7 @@ class NodeMachine {
   ProgramCache cache_;
   std::optional<Node> node_;
   std::int64_t records_ = 0;
+  std::int64_t dropped_ = 0;
   std::string trouble_;
 };
 
@@ -199,14 +216,14 @@ void make_coordinator(CoordinatorMachine* self, const Program& program,
                       const std::map<std::string, std::vector<std::string>>& columns,
                       const std::map<std::string, std::vector<std::string>>& levels,
                       const std::string& missing, const std::string& run, const std::string& study,
-                      std::vector<std::string> sources) {
+                      std::vector<std::string> sources, bool exact) {
   RunIdentity identity;
   identity.run = run;
   identity.study = study;
   identity.sources = std::move(sources);
   try {
     if (!columns.empty()) identity.bindings = binding_text(bindings_of(columns, levels, missing));
-    new (self) CoordinatorMachine(program, std::move(clients), values, std::move(identity));
+    new (self) CoordinatorMachine(program, std::move(clients), values, std::move(identity), exact);
   } catch (const nb::python_error&) {
     throw;
   } catch (const std::runtime_error&) {
@@ -307,7 +324,8 @@ void bind_machines(nb::module_& module) {
            })
       .def("go_on", &NodeMachine::go_on)
       .def_prop_ro("trouble", &NodeMachine::trouble)
-      .def_prop_ro("records", &NodeMachine::records);
+      .def_prop_ro("records", &NodeMachine::records)
+      .def_prop_ro("dropped", &NodeMachine::dropped);
   nb::class_<Merger>(module, "Merger")
       .def("__init__",
            [](Merger* self, const nb::bytes& greeting) {

@@ -139,4 +139,5 @@ NB_MODULE(_engine, module) {
   bind_tables(module);
   bind_runs(module);
   bind_machines(module);
+  bind_carried(module);
 }

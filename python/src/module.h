@@ -60,5 +60,6 @@ void bind_programs(nb::module_& module);
 void bind_tables(nb::module_& module);
 void bind_runs(nb::module_& module);
 void bind_machines(nb::module_& module);
+void bind_carried(nb::module_& module);
 
 }  // namespace starfold::python

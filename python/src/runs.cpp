@@ -1,7 +1,8 @@
 // Runs: a program over clients whose data lies here or in files.
+#include <algorithm>
 #include <mutex>
 
-#include "module.h"
+#include "runs.h"
 #include "starfold/page/entries.h"
 #include "starfold/page/pages.h"
 #include "starfold/study/folder.h"
@@ -13,11 +14,6 @@
 namespace starfold::python {
 namespace {
 
-// What a run gave; everything that is shown of it is made from this.
-struct Run {
-  StudyRun run;
-};
-
 std::map<std::string, nb::object> objects_of(const nb::dict& dict) {
   std::map<std::string, nb::object> objects;
   for (const auto& [name, value] : dict)
@@ -25,9 +21,7 @@ std::map<std::string, nb::object> objects_of(const nb::dict& dict) {
   return objects;
 }
 
-using Tables = std::map<std::string, std::shared_ptr<const Table>>;
-
-StudyClient client_of(const std::string& name, const nb::handle& data, Tables& given) {
+StudyClient client_of(const std::string& name, const nb::handle& data, GivenByName& given) {
   StudyClient client;
   client.name = name;
   if (nb::isinstance<nb::str>(data)) {
@@ -43,11 +37,9 @@ StudyClient client_of(const std::string& name, const nb::handle& data, Tables& g
   return client;
 }
 
-Study study_of(const Program& program, const nb::list& clients,
-               const std::map<std::string, std::vector<std::string>>& columns,
-               const nb::dict& values,
-               const std::map<std::string, std::vector<std::string>>& levels,
-               const nb::dict& options, Tables& given) {
+Study read_study(const Program& program, const nb::list& clients, const Names& columns,
+                 const nb::dict& values, const Names& levels, const nb::dict& options,
+                 GivenByName& given) {
   Study study;
   study.program = program.compiled->text.name;
   for (const nb::handle pair : clients)
@@ -70,6 +62,8 @@ Study study_of(const Program& program, const nb::list& clients,
     if (name == "formula") study.formula = nb::cast<std::string>(value);
     if (name == "exact") study.exact = nb::cast<bool>(value);
     if (name == "out") study.out = nb::cast<std::string>(value);
+    if (name == "sample") study.federation.sample.clients = nb::cast<std::int64_t>(value);
+    if (name == "sample_seed") study.federation.sample.seed = nb::cast<double>(value);
     if (name == "client_details") study.client_details = nb::cast<bool>(value);
   }
   return study;
@@ -111,7 +105,7 @@ class Watched {
 };
 
 Run carry_out(Study study, const std::shared_ptr<const CompiledProgram>& program, bool reference,
-              bool resume, const nb::object& progress, Tables given = {}) {
+              bool resume, const nb::object& progress, GivenByName given = {}) {
   std::atomic<bool> stop = false;
   Watched watched;
   std::optional<StudyRun> run;
@@ -133,33 +127,11 @@ Run carry_out(Study study, const std::shared_ptr<const CompiledProgram>& program
   return {std::move(*run)};
 }
 
-// The program as the study needs it: planned for an exact run, without an intercept where the formula has none.
-std::shared_ptr<const CompiledProgram> following(const Program& program, const Study& study) {
-  try {
-    const bool intercept = study.formula.empty() || has_intercept(study.formula);
-    if (intercept && !study.exact) return program.compiled;
-    return open_program(study, program.compiled->text);
-  } catch (...) {
-    raise_trouble(program.compiled.get());
-  }
-}
-
-Run run_program(const Program& program, const nb::list& clients,
-                const std::map<std::string, std::vector<std::string>>& columns,
-                const nb::dict& values,
-                const std::map<std::string, std::vector<std::string>>& levels,
-                const nb::dict& options, bool reference, const nb::object& progress) {
-  Study study;
-  Tables given;
-  try {
-    study = study_of(program, clients, columns, values, levels, options, given);
-  } catch (const nb::python_error&) {
-    throw;
-  } catch (const nb::cast_error&) {
-    throw;
-  } catch (const std::runtime_error&) {
-    raise_trouble(program.compiled.get());
-  }
+Run run_program(const Program& program, const nb::list& clients, const Names& columns,
+                const nb::dict& values, const Names& levels, const nb::dict& options,
+                bool reference, const nb::object& progress) {
+  GivenByName given;
+  Study study = study_of(program, clients, columns, values, levels, options, given);
   const std::shared_ptr<const CompiledProgram> compiled = following(program, study);
   return carry_out(std::move(study), compiled, reference, false, progress, std::move(given));
 }
@@ -222,6 +194,37 @@ auto without_lock(const Work& work, const CompiledProgram* program) {
 }
 
 }  // namespace
+
+Study study_of(const Program& program, const nb::list& clients, const Names& columns,
+               const nb::dict& values, const Names& levels, const nb::dict& options,
+               GivenByName& given) {
+  try {
+    return read_study(program, clients, columns, values, levels, options, given);
+  } catch (const nb::python_error&) {
+    throw;
+  } catch (const nb::cast_error&) {
+    throw;
+  } catch (const std::runtime_error&) {
+    raise_trouble(program.compiled.get());
+  }
+}
+
+std::shared_ptr<const CompiledProgram> following(const Program& program, const Study& study) {
+  try {
+    const bool intercept = study.formula.empty() || has_intercept(study.formula);
+    const auto& inputs = program.compiled->compilation.program.inputs;
+    const bool known =
+        std::all_of(study.bindings.begin(), study.bindings.end(), [&](const auto& binding) {
+          return std::any_of(inputs.begin(), inputs.end(),
+                             [&](const auto& input) { return input.name == binding.first; });
+        });
+    const bool offset = !study.formula.empty() && has_offset(study.formula);
+    if (intercept && !study.exact && known && !offset) return program.compiled;
+    return open_program(study, program.compiled->text);
+  } catch (...) {
+    raise_trouble(program.compiled.get());
+  }
+}
 
 void bind_runs(nb::module_& module) {
   nb::class_<Study>(module, "Study");

@@ -221,7 +221,7 @@ def all_given(program, clients: Any, columns: Mapping[str, List[str]], levels: M
         try:
             result.append((name, given(data, program=program, levels=levels, wanted=needed, table=formula is not None)))
         except DataError as error:
-            error.args = (f"client {name}: {error.message}", )
+            error.args, error.rendered = (f"client {name}: {error.message}", ), ""
             raise
     return result
 

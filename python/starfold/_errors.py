@@ -41,15 +41,22 @@ class Error(Exception):
     code: Optional[str] = None
     span: Optional[Tuple[int, int, int, int]] = None
     file: Optional[str] = None
-    rendered: str = ""
+    _rendered: str = ""
 
     @property
     def message(self) -> str:
         return str(self.args[0]) if self.args else ""
 
+    @property
+    def rendered(self) -> str:
+        return self._rendered or f"error: {self.message}\n"
+
+    @rendered.setter
+    def rendered(self, text: str) -> None:
+        self._rendered = text
+
     def __str__(self) -> str:
-        text = self.rendered.rstrip("\n") if self.span and self.rendered else self.message
-        return text[len("error: "):] if text.startswith("error: ") else text
+        return self.rendered.rstrip("\n").removeprefix("error: ")
 
 
 class ProgramError(Error):
@@ -66,12 +73,14 @@ class ProgramError(Error):
             self.code, self.span = errors[0].code, errors[0].span
 
     def __str__(self) -> str:
+        if not self._rendered:
+            return f"{self.message}\n{self.where}" if self.where else self.message
         text = (self.colored_text if self.colored_text and colored() else self.rendered).rstrip("\n")
         # The drawing begins on a line of its own, where its columns stay below each other.
-        return f"{self.where}\n{text}" if text else self.message
+        return f"{self.where}\n{text}"
 
     def __reduce__(self):
-        return type(self), (self.message, self.diagnostics, self.rendered, self.colored_text, self.where)
+        return type(self), (self.message, self.diagnostics, self._rendered, self.colored_text, self.where)
 
 
 class DataError(Error):

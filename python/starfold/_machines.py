@@ -29,18 +29,18 @@ class Coordinator:
     3.0
 
     Over nodes that read their own tables, `bind`, `levels` and `missing` say which columns become which input, and `sources` the name of
-    each node's table. Keywords are shared inputs and sizes, as in `Program.run`.
+    each node's table. With `exact` the answer is the same bits for every split of the records. Keywords are shared inputs and sizes, as in `Program.run`.
     """
 
     def __init__(self, program, clients: Sequence[str], *, bind: Optional[Mapping[str, Any]] = None, levels: Optional[Mapping[str, Any]] = None,
                  missing: str = "error", sources: Optional[Sequence[str]] = None, study: str = "", run: Optional[str] = None,
-                 set: Optional[Mapping[str, Any]] = None, **inputs: Any):
+                 exact: bool = False, set: Optional[Mapping[str, Any]] = None, **inputs: Any):
         self.program = program
         self.clients: List[str] = list(clients)
         columns = _clients.bound_columns(bind)
         values = settings_of(program, {**(set or {}), **inputs})
         identity = run if run is not None else secrets.token_hex(16) if sources or columns else ""
-        self._machine = _engine.Coordinator(program._compiled, self.clients, values, columns, _clients.level_lists(levels), missing, identity, study, list(sources or []))
+        self._machine = _engine.Coordinator(program._compiled, self.clients, values, columns, _clients.level_lists(levels), missing, identity, study, list(sources or []), bool(exact))
         self._sent = {name: 0 for name in self.clients}
         self._received = {name: 0 for name in self.clients}
         self._numbers = {name: 0 for name in self.clients}

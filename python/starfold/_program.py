@@ -95,7 +95,7 @@ class Program:
         formula   instead: "dx ~ age * sex", in the notation of R
         levels    of text columns: {"sex": ["f", "m"]}; categorical columns bring their own
         missing   what becomes of records with a missing value: "error", "drop", or "nan"
-        threads, memory, progress, reference, out   as for the command; a run from Python asks every client in every round, so sample and sample_seed are refused
+        threads, memory, progress, reference, out, sample, sample_seed   as for the command
         exact     True: the same bits for every split of the records
         Other keywords are shared inputs and sizes; one whose name is taken here goes into `set`.
 

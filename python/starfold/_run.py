@@ -126,16 +126,17 @@ def labels(names: List[str], count: int) -> List[Any]:
 
 
 class ProgressLine:
-    """One line on a terminal, rewritten after rounds; in a notebook the text of one output."""
+    """One line on a terminal, rewritten after rounds; in a notebook the text of one output; elsewhere a line now and then."""
 
     def __init__(self):
         self.shell = notebook_shell()
+        self.terminal = not self.shell and on_terminal()
         self.handle = None
         self.drawn = False
         self.last = 0.0
 
     def __call__(self, rounds: int, traces: Mapping[str, float], seconds: float, round_seconds: float) -> None:
-        if time.monotonic() - self.last < 0.1:
+        if time.monotonic() - self.last < (0.1 if self.shell or self.terminal else 2):
             return
         self.last = time.monotonic()
         values = "".join(f"  {name} {value:.6g}" for name, value in traces.items())
@@ -149,8 +150,10 @@ class ProgressLine:
                 self.handle = display(bundle, raw=True, display_id=True)
             else:
                 self.handle.update(bundle, raw=True)
-        else:
+        elif self.terminal:
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
         self.drawn = True
 
     def clear(self) -> None:
@@ -158,8 +161,12 @@ class ProgressLine:
             return
         if self.shell:
             self.handle.update({"text/plain": ""}, raw=True)
-        else:
+        elif self.terminal:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def on_terminal() -> bool:
+    return hasattr(sys.stderr, "isatty") and sys.stderr.isatty()
 
 
 def notebook_shell() -> bool:
@@ -174,7 +181,7 @@ def watcher(progress: Any):
     if callable(progress):
         return progress, lambda: None
     if progress is None:
-        progress = notebook_shell() or (hasattr(sys.stderr, "isatty") and sys.stderr.isatty())
+        progress = notebook_shell() or on_terminal()
     if not progress:
         return None, lambda: None
     line = ProgressLine()
@@ -200,18 +207,22 @@ def settings_of(program, values: Mapping[str, Any]) -> Dict[str, np.ndarray]:
     return {name: numbers(name, value) for name, value in values.items()}
 
 
+def whole_number(name: str, value: Any, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        raise UsageError(f"{name} is a whole number from {least} to {most}")
+    return int(value)
+
+
 def options_of(*, missing, exact, threads, memory, out, sample, sample_seed, formula) -> Dict[str, Any]:
     options: Dict[str, Any] = {"missing": str(missing)}
-    # What the module's runs.cpp does not hand on yet is refused, not forgotten.
-    for name, asked in (("sample", sample is not None), ("sample_seed", sample_seed is not None)):
-        if asked:
-            raise UsageError(f"{name} is not taken from Python yet: use the command, with --{name.replace('_', '-')}")
+    if sample is not None:
+        options["sample"] = whole_number("sample", sample, 1, 1_000_000_000)
+    if sample_seed is not None:
+        options["sample_seed"] = float(whole_number("sample_seed", sample_seed, -(1 << 53), 1 << 53))
     if exact:
         options["exact"] = True
     if threads is not None:
-        if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= 1024:
-            raise UsageError("threads is a whole number from 1 to 1024")
-        options["threads"] = int(threads)
+        options["threads"] = whole_number("threads", threads, 1, 1024)
     if memory is not None:
         options["memory"] = memory if isinstance(memory, str) else f"{int(memory)}"
     if out is not None:
@@ -227,8 +238,9 @@ def run_program(program, clients, *, bind, formula, levels, missing, exact, thre
     settings = settings_of(program, values)
     if any(_clients.is_distributed(data) for data in _clients.named(clients).values()):
         from starfold import _distributed
-        return _distributed.run(program, _clients.named(clients), columns=columns, levels=level_lists, missing=missing, exact=exact, threads=threads,
-                                values=settings, progress=progress, formula=formula)
+        return _distributed.run(program, _clients.named(clients), bind=columns, levels=level_lists, missing=missing, exact=exact, threads=threads,
+                                memory=memory, reference=reference, out=out, sample=sample, sample_seed=sample_seed, values=settings, progress=progress,
+                                formula=formula)
     options = options_of(missing=missing, exact=exact, threads=threads, memory=memory, out=out, sample=sample, sample_seed=sample_seed, formula=formula)
     given = _clients.all_given(program, clients, columns, level_lists, formula)
     watch, finish = watcher(progress)

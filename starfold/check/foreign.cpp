@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "starfold/base/analyses.h"
 #include "starfold/base/embedded_lib.h"
 
 namespace starfold {
@@ -35,56 +36,10 @@ constexpr Row functions[] = {
     {"rowMeans", "write `mean[2](e)`: it folds the columns and keeps the records"},
     {"argmin", "write `argmax[axes](-e)`"},
     {"range", "write `min[axes](e)` and `max[axes](e)`"},
-    {"corr", "`import stats` and write `stats.cor(e)`"},
-    {"corrcoef", "`import stats` and write `stats.cor(e)`"},
     {"scale", "`import stats` and write `stats.standardize(e)`"},
     {"bincount", "`import stats` and write `stats.tabulate(label, zeros(k))`"},
-    {"hist", "`import stats` and write `stats.histogram(e, edges)`"},
-    // models and tests: programs that are run
-    {"lm",
-     "`starfold run linear` is the model; in a program, `import stats` and write `stats.ols(x, "
-     "y)`"},
-    {"glm",
-     "`starfold run logistic`, `poisson` and others are such models; in a program, `import glm` "
-     "and write `glm.binomial(x, y)`"},
-    {"aov",
-     "`starfold run anova` is the test; in a program, `import stats` and write `stats.anova(y, "
-     "label, zeros(k))`"},
-    {"coxph", "`starfold run cox` is the model"},
-    {"survfit", "`starfold run kaplan_meier` is the curve"},
-    {"survdiff", "`starfold run logrank` is the test"},
-    {"survreg", "`starfold run weibull` and `exponential` are such models"},
-    {"glmnet", "`starfold run lasso` is the path of models"},
-    {"polr", "`starfold run ordinal` is the model"},
-    {"multinom", "`starfold run multinomial` is the model"},
-    {"prcomp", "`starfold run pca`; in a program, `import stats` and write `stats.pca(x)`"},
-    {"kmeans", "`starfold run kmeans` is the program"},
-    {"lmer", "`starfold run random_intercept` and `random_slope` are such models"},
-    {"rq", "`starfold run quantile_regression` is the model"},
-    {"geeglm", "`starfold run gee` and `gee_exchangeable` are such models"},
-    {"rlm", "`starfold run huber` is the model"},
-    {"xgboost",
-     "`starfold run boosted_trees`, `boosted_logistic` and `boosted_poisson` are such models"},
-    {"mice", "`starfold run impute_chained` is the program"},
-    {"rma", "`starfold run meta` is the analysis; `linear_by_client` pools models of clients"},
     {"poly", "write powers, `x^2`; in a formula, `poly(x, 2, raw = TRUE)`"},
-    {"nls", "`import optim` and write `optim.lm` in a loop, as docs/learning.md shows"},
-    {"table",
-     "`import stats` and write `stats.tabulate(label, zeros(k))` or `stats.crosstab(row, column, "
-     "zeros(k, m))`"},
-    {"tapply", "`import stats` and write `stats.group_mean(y, label, zeros(k))`"},
     {"nanmean", "write `sum[axes](where(isnan(e), 0, e)) / sum[axes](not isnan(e))`"},
-    {"t.test",
-     "`starfold run t_test` is the test; in a program, `import stats` and write `stats.t_test(y, "
-     "group)`"},
-    {"chisq.test",
-     "`starfold run chi_square` is the test; in a program, `import stats` and write "
-     "`stats.chi_square(counts)`"},
-    {"wilcox.test", "`starfold run mann_whitney` is the test"},
-    {"fisher.test", "`starfold run fisher` is the test"},
-    {"ks.test", "`starfold run kolmogorov_smirnov` is the test"},
-    {"prop.test", "`starfold run proportions` is the test"},
-    {"cor.test", "`starfold run correlation` has p values and intervals"},
     {"model.matrix", "give the run a formula: `--formula 'y ~ a * b'` builds the columns of x"},
     {"data.frame", "columns of data are inputs: `input age : [*]`"},
     // element by element
@@ -98,7 +53,6 @@ constexpr Row functions[] = {
     {"logistic", "write `sigmoid(e)`"},
     {"expit", "write `sigmoid(e)`"},
     {"inv_logit", "write `sigmoid(e)`"},
-    {"logit", "write `log(e) - log1p(-e)`"},
     {"log1p_exp", "write `softplus(e)`"},
     {"gamma", "write `exp(lgamma(e))`"},
     {"factorial", "write `exp(lgamma(e + 1))`"},
@@ -209,19 +163,35 @@ std::string_view library_module_with(std::string_view name) {
   return {};
 }
 
+// Of a model or test: the ready-made program, and how to write it in one's own; empty when it is not a known one.
+std::string analysis_help(std::string_view name) {
+  const Analysis* row = find_analysis(name);
+  if (row == nullptr) return {};
+  std::string programs;
+  for (std::string_view rest = row->programs; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    programs += fmt::format("{}`{}`", programs.empty() ? "" : " or ", rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  if (programs.empty()) return std::string(row->inside);
+  return fmt::format("it is a ready-made program: `starfold run` {}{}{}", programs,
+                     row->inside.empty() ? "" : "; in a program, ", row->inside);
+}
+
 }  // namespace
 
 std::string foreign_function_help(std::string_view name) {
   if (const std::string_view help = find(functions, name); !help.empty()) return std::string(help);
+  if (const std::string help = analysis_help(name); !help.empty()) return help;
   if (const std::string_view module = library_module_with(name); !module.empty())
     return fmt::format("`import {0}` and write `{0}.{1}(...)`", module, name);
   return {};
 }
 
 std::string foreign_member_help(std::string_view module, std::string_view name) {
-  if (const std::string_view help = find(functions, fmt::format("{}.{}", module, name));
-      !help.empty())
-    return std::string(help);
+  const std::string whole = fmt::format("{}.{}", module, name);
+  if (const std::string_view help = find(functions, whole); !help.empty()) return std::string(help);
+  if (const std::string help = analysis_help(whole); !help.empty()) return help;
   constexpr std::string_view packages[] = {"np",  "numpy", "math",   "scipy", "torch", "jnp",
                                            "jax", "pd",    "pandas", "tf",    "base"};
   if (std::find(std::begin(packages), std::end(packages), module) == std::end(packages)) return {};

@@ -257,6 +257,20 @@ std::map<std::string, std::vector<std::string>> input_names(const ColumnPlan& pl
   return names;
 }
 
+std::map<std::string, std::string> reference_levels(const ColumnPlan& plan) {
+  std::map<std::string, std::string> references;
+  if (plan.formula) references = plan.formula->design.references();
+  for (const auto& [input, columns] : plan.columns) {
+    for (const BoundColumn& column : columns) {
+      if (!column.categorical || column.categorical->coding == Categorical::Coding::codes) continue;
+      const Categorical& declared = *column.categorical;
+      references[column.name] =
+          declared.reference < declared.levels.size() ? declared.levels[declared.reference] : "";
+    }
+  }
+  return references;
+}
+
 ColumnPlan plan_columns(const ir::Program& program, const std::vector<DataSource>& sources,
                         const ColumnBindings& bindings, const Categoricals& categoricals,
                         const FormulaRequest& formula) {

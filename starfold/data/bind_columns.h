@@ -45,6 +45,9 @@ std::vector<std::string> column_names(const std::vector<BoundColumn>& columns);
 // The same for all inputs, those of the formula among them.
 std::map<std::string, std::vector<std::string>> input_names(const ColumnPlan& plan);
 
+// By column with levels that is used, as the formula writes it where there is one: the level without a column; empty where each has one.
+std::map<std::string, std::string> reference_levels(const ColumnPlan& plan);
+
 struct LoadOptions {
   Missing missing = Missing::error;
   int threads = 1;

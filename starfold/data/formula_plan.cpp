@@ -229,4 +229,8 @@ bool has_intercept(const std::string& formula) {
   return formula::expand(formula::parse_formula(formula), {"."}).intercept;
 }
 
+bool has_offset(const std::string& formula) {
+  return !formula::expand(formula::parse_formula(formula), {"."}).offsets.empty();
+}
+
 }  // namespace starfold

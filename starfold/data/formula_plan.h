@@ -59,5 +59,7 @@ std::shared_ptr<const FormulaPlan> plan_formula(const ir::Program& program,
 
 // Whether a formula has an intercept. FormulaError when it is none.
 bool has_intercept(const std::string& formula);
+// The same for an offset.
+bool has_offset(const std::string& formula);
 
 }  // namespace starfold

@@ -12,7 +12,7 @@
 namespace starfold {
 namespace {
 
-constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+constexpr double unknown_value = std::numeric_limits<double>::quiet_NaN();
 
 std::int64_t count_nan(const double* values, std::size_t count) {
   std::int64_t found = 0;
@@ -77,7 +77,7 @@ const double* RecordReader::filled(std::size_t use, std::size_t count) {
   if (valid == nullptr) return values;
   std::vector<double>& copy = buffer(count);
   for (std::size_t i = 0; i < count; ++i)
-    copy[i] = (valid[i / 64] >> (i % 64) & 1U) != 0 ? values[i] : nan_value;
+    copy[i] = (valid[i / 64] >> (i % 64) & 1U) != 0 ? values[i] : unknown_value;
   return copy.data();
 }
 
@@ -91,7 +91,7 @@ void RecordReader::add_columns(const ColumnUse& use, const double* values, std::
     std::vector<double>& column = buffer(count);
     const auto number = static_cast<double>(level + 1);
     for (std::size_t i = 0; i < count; ++i) {
-      column[i] = values[i] == number ? 1.0 : values[i] != values[i] ? nan_value : 0.0;
+      column[i] = values[i] == number ? 1.0 : values[i] != values[i] ? unknown_value : 0.0;
     }
     columns_.push_back(column.data());
   }

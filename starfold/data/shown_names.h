@@ -1,5 +1,5 @@
 // Which names from files a message may hold. A header can be a record, an open quotation mark can make a name of
-// half a file, and a name can hold what changes a terminal. Private to starfold/data.
+// half a file, and a name can hold what changes a terminal.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@
 namespace starfold {
 namespace {
 
-constexpr std::size_t piece = std::size_t{1} << 18U;
+constexpr std::size_t bytes_at_once = std::size_t{1} << 18U;
 
 class PlainInput : public ByteInput {
  public:
@@ -35,7 +35,7 @@ class PlainInput : public ByteInput {
 class GzipInput : public ByteInput {
  public:
   explicit GzipInput(const DataFile& file)
-      : path_(file.path()), packed_(file), buffer_(piece), stream_() {
+      : path_(file.path()), packed_(file), buffer_(bytes_at_once), stream_() {
     if (inflateInit2(&stream_, 15 + 16) != Z_OK) throw std::bad_alloc();
   }
   ~GzipInput() override { inflateEnd(&stream_); }
@@ -44,7 +44,7 @@ class GzipInput : public ByteInput {
 
   std::size_t read(char* to, std::size_t size) override {
     stream_.next_out = reinterpret_cast<unsigned char*>(to);
-    stream_.avail_out = static_cast<unsigned>(std::min(size, piece));
+    stream_.avail_out = static_cast<unsigned>(std::min(size, bytes_at_once));
     const unsigned wanted = stream_.avail_out;
     while (stream_.avail_out == wanted) {
       if (stream_.avail_in == 0 && !refill()) {
@@ -84,7 +84,7 @@ class GzipInput : public ByteInput {
 class RecodedInput : public ByteInput {
  public:
   RecodedInput(std::unique_ptr<ByteInput> bytes, Dialect::Encoding encoding)
-      : bytes_(std::move(bytes)), encoding_(encoding), buffer_(piece) {}
+      : bytes_(std::move(bytes)), encoding_(encoding), buffer_(bytes_at_once) {}
 
   std::size_t read(char* to, std::size_t size) override {
     if (at_ == text_.size()) {
@@ -168,10 +168,10 @@ void TextInput::make_room() {
   const std::size_t kept = filled_ - at_;
   if (kept > longest_record_)
     fail("holds a record that is too long for the memory given; is a quotation mark left open?");
-  if (capacity_ - kept >= std::max(kept, piece) && capacity_ > 0) {
+  if (capacity_ - kept >= std::max(kept, bytes_at_once) && capacity_ > 0) {
     std::memmove(text_.get(), text_.get() + at_, kept);
   } else {
-    capacity_ = std::max(3 * kept, 2 * piece);
+    capacity_ = std::max(3 * kept, 2 * bytes_at_once);
     constexpr std::size_t behind = 8;
     std::unique_ptr<char[]> larger(new char[capacity_ + behind]);
     std::memset(larger.get() + capacity_, 0, behind);

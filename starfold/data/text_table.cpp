@@ -18,7 +18,7 @@ namespace {
 
 using Form = Field::Form;
 
-constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+constexpr double missing_field = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t sample_cells = 2'000'000;
 constexpr std::size_t sample_records = 20'000;
 
@@ -246,9 +246,9 @@ void check_duplicates(const std::string& path, const TextSource& source) {
 // --- values
 
 double level_number(const LevelNumbers& levels, const Field& field, const Dialect& dialect) {
-  if (field.form == Form::missing) return nan_value;
+  if (field.form == Form::missing) return missing_field;
   if (const double place = levels.of(field.written); place != 0) return place;
-  if (field_missing(field, dialect)) return nan_value;
+  if (field_missing(field, dialect)) return missing_field;
   double number = 0;
   const bool is_number =
       levels.by_number() && number_of(dialect, trimmed(field.written), number) == NumberFault::none;
@@ -405,10 +405,10 @@ double field_number(const TextRecords& records, const TextSource& source, std::s
           (parse_short_number(field.written, value) ||
            parse_number(field.written, value) == NumberFault::none))
         return value;
-      return field_missing(field, source.dialect) ? nan_value
+      return field_missing(field, source.dialect) ? missing_field
                                                   : other_number(records, source, column, field);
     case TextType::truth: {
-      if (field_missing(field, source.dialect)) return nan_value;
+      if (field_missing(field, source.dialect)) return missing_field;
       const bool may_be = field.form == Form::plain || field.form == Form::truth;
       const int truth = may_be ? parse_truth(trimmed(field.written)) : -1;
       if (truth < 0)
@@ -418,10 +418,10 @@ double field_number(const TextRecords& records, const TextSource& source, std::s
     case TextType::day:
     case TextType::time:
     case TextType::zoned_time:
-      return field_missing(field, source.dialect) ? nan_value
+      return field_missing(field, source.dialect) ? missing_field
                                                   : field_moment(records, source, column).days();
     default:
-      if (field_missing(field, source.dialect)) return nan_value;
+      if (field_missing(field, source.dialect)) return missing_field;
       fail_value(records, source, column, "not a number");
   }
 }

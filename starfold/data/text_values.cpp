@@ -14,7 +14,7 @@
 namespace starfold {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
 bool same_letters(std::string_view text, std::string_view lower) {
   return text.size() == lower.size() &&
@@ -33,7 +33,7 @@ struct Decimal {
 
 std::size_t digits_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
-  while (end < text.size() && is_digit(text[end])) ++end;
+  while (end < text.size() && is_decimal(text[end])) ++end;
   return end - at;
 }
 
@@ -86,7 +86,7 @@ NumberFault parse_slowly(std::string_view text, double& value) {
   const bool minus = text.front() == '-';
   if (text.front() == '-' || text.front() == '+') text.remove_prefix(1);
   const double sign = minus ? -1.0 : 1.0;
-  if (!text.empty() && (is_digit(text.front()) || text.front() == '.')) {
+  if (!text.empty() && (is_decimal(text.front()) || text.front() == '.')) {
     constexpr double exact = 9007199254740992.0;  // no whole number below it lacks a double
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error == std::errc() && end == text.data() + text.size() && value < exact) {
@@ -136,7 +136,7 @@ std::size_t take_digits(std::string_view text, std::size_t& at, std::uint64_t& n
     if (!eight_digits(word, eight)) break;
     number = number * 100000000 + eight;
   }
-  while (at < text.size() && is_digit(text[at]))
+  while (at < text.size() && is_decimal(text[at]))
     number = number * 10 + static_cast<unsigned>(text[at++] - '0');
   return at - begin;
 }

@@ -28,6 +28,7 @@ class DesignBuilder {
       add_column(
           {terms_.offsets.size() == 1 ? to_text(terms_.offsets[0]) : "offset", Role::offset, {}});
     find_codings();
+    find_references();
     for (std::size_t t = 0; t < terms_.terms.size(); ++t) add_term(t);
   }
 
@@ -85,6 +86,7 @@ class DesignBuilder {
     const Variable& type = computation.type;
     if (type.kind == Variable::Kind::factor && type.levels.size() == 2)
       piece = {variable, 0, true, type.reference == 0 ? 2.0 : 1.0};
+    if (piece.indicator) design_.references_[to_text(expr)] = type.levels[type.reference];
     add_column({to_text(expr), role, {piece}});
   }
 
@@ -133,6 +135,18 @@ class DesignBuilder {
         if (!has_levels(type_of(terms_.terms[t][v]))) continue;
         whole_[t][v] = true;
         return;
+      }
+    }
+  }
+
+  void find_references() {
+    for (std::size_t t = 0; t < terms_.terms.size(); ++t) {
+      for (std::size_t v = 0; v < terms_.terms[t].size(); ++v) {
+        const std::size_t variable = terms_.terms[t][v];
+        const Variable& type = type_of(variable);
+        if (type.kind != Variable::Kind::factor || type.codes) continue;
+        std::string& level = design_.references_[design_.variables_[variable]];
+        if (!whole_[t][v]) level = type.levels[type.reference];
       }
     }
   }

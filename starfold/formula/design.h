@@ -63,6 +63,9 @@ class Design {
   const std::vector<std::string>& sources() const { return sources_; }
   const std::vector<DesignColumn>& columns() const { return columns_; }
   bool intercept() const { return intercept_; }
+  // By factor, as the formula writes it: the level that has no column, or of a response the one that is 0; empty where every level has
+  // a column.
+  const std::map<std::string, std::string>& references() const { return references_; }
   // By variable: what it is called, `log(bmi)`.
   const std::vector<std::string>& variables() const { return variables_; }
 
@@ -78,6 +81,7 @@ class Design {
   std::vector<Computation> computations_;  // by variable
   std::vector<std::size_t> offsets_;       // variables that are added up
   std::vector<DesignColumn> columns_;
+  std::map<std::string, std::string> references_;
   bool intercept_ = true;
 };
 

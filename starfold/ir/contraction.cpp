@@ -11,10 +11,6 @@
 namespace starfold::ir {
 namespace {
 
-bool contains(const Labels& labels, Label label) {
-  return std::find(labels.begin(), labels.end(), label) != labels.end();
-}
-
 // The labels of `from` for which `keep` holds, without those of axes of size 1.
 template <typename Keep>
 Labels filter(const Labels& from, const Keep& keep) {

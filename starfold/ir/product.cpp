@@ -8,11 +8,12 @@
 #include "starfold/base/error.h"
 
 namespace starfold::ir {
-namespace {
 
 bool contains(const Labels& labels, Label label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
+
+namespace {
 
 std::size_t width(const Factor& factor) {
   return static_cast<std::size_t>(std::count_if(factor.labels.begin(), factor.labels.end(),

@@ -15,6 +15,7 @@ namespace starfold::ir {
 using Label = std::uint32_t;
 using Labels = std::vector<Label>;
 inline constexpr Label no_label = 0;  // of an axis of size 1
+bool contains(const Labels& labels, Label label);
 
 struct Factor {
   NodeId node = no_node;

@@ -11,33 +11,20 @@
 #include "starfold/data/memory.h"
 #include "starfold/data/npy.h"
 #include "starfold/node/description.h"
+#include "starfold/node/desk_session.h"
 #include "starfold/node/disk.h"
 #include "starfold/node/fingerprint.h"
 #include "starfold/node/identity.h"
-#include "starfold/plan/explain.h"
-#include "starfold/privacy/masked_states.h"
 
 namespace starfold {
 namespace {
-
-// A refusal on its way out of the functions below.
-struct Refused {
-  Decision decision;
-};
-
-[[noreturn]] void refuse_request(Refusal reason, std::string detail) {
-  throw Refused{{reason, {}, std::move(detail)}};
-}
-
-void require(const Forbidden& forbidden) {
-  if (forbidden) throw Refused{*forbidden};
-}
 
 // Runs that are open at once. More are let go, the one that was longest without a request first: its server starts it
 // again.
 constexpr std::size_t most_sessions = 8;
 constexpr std::size_t longest_program = 1 << 20;
-constexpr std::size_t most_told = 3;  // numbers of a message that the owner is told of at once
+constexpr std::size_t most_numbers_told =
+    3;  // numbers of a message that the owner is told of at once
 
 bool has_private_states(const ir::Program& program) {
   const auto at_clients = [](const ir::Carried& carried) { return carried.type.federated(); };
@@ -59,85 +46,7 @@ std::string shapes_text(const std::vector<MergeState>& states) {
   return text;
 }
 
-// Whether what leaves has this client's own noise. It then protects single records better than the rules on support, whose
-// refusals would tell about them without noise.
-bool has_own_noise(const std::optional<privacy::Terms>& terms) {
-  if (!terms) return false;
-  const privacy::At at = terms->promise.at;
-  return at == privacy::At::client || at == privacy::At::distributed;
-}
-
-void add_spending(LedgerEntry& line, const LedgerEntry& spending) {
-  line.epsilon = spending.epsilon;
-  line.delta = spending.delta;
-  line.epsilon_left = spending.epsilon_left;
-  line.delta_left = spending.delta_left;
-}
-
-// Masked numbers as the owner sees them in the ledger: how many, of how many words.
-std::string shapes_text(const secure::Layout& layout) {
-  std::string text;
-  for (const secure::Piece& piece : layout)
-    text += fmt::format("{}{} x {} words", text.empty() ? "" : ", ", piece.count, piece.width);
-  return text;
-}
-
-std::string group_text(const secure::Group& group) {
-  return fmt::format("{} clients, threshold {}", group.members.size(), group.answers());
-}
-
-// In the order of secure::Request.
-constexpr const char* step_names[] = {"keys", "share", "encode", "sign", "unmask"};
-
-// Where states are masked, each round has two replies to be kept.
-std::int64_t masked_slot(std::int64_t sequence) { return 2 * sequence; }
-std::int64_t unmasked_slot(std::int64_t sequence) { return 2 * sequence + 1; }
-
-std::string values_hash(const std::vector<Tensor>& values) {
-  ByteWriter bytes;
-  bytes.tensors(values);
-  return sha256_hex(bytes.take());
-}
-
 }  // namespace
-
-// A run that was started.
-struct Desk::Session {
-  std::string greeting;  // the hash of the request that started it,
-  Bytes hello;           // and the answer
-  std::string study;
-  std::string agreement;
-  std::string plan;
-  const NodeSource* source = nullptr;
-  std::string data;  // the hash of the source
-  std::shared_ptr<const CompiledProgram> program;
-  std::unique_ptr<Node> node;
-  std::map<std::string, std::int64_t> records;    // usable ones, by record set
-  std::optional<privacy::Terms> terms;            // of a private run,
-  double epsilon = 0;                             // what it has spent so far,
-  std::map<std::int64_t, std::int64_t> answered;  // and how often each round was answered
-  std::unique_ptr<Support> support;
-  std::optional<secure::Group> group;  // where states are masked
-  std::string last_step;  // the hash of the last request for keys, shares or signatures
-  // What was answered before this node was started, until the run goes on from there.
-  std::optional<LastReply> behind;
-  std::uint64_t used = 0;
-};
-
-// A request, and what is known of it so far.
-struct Desk::Request {
-  std::string hash;
-  std::string peer;
-  std::string kind;
-  std::string study;
-  std::string run;
-  std::string agreement;
-  std::string plan;
-  std::string data;
-  std::string received;
-  std::optional<std::int64_t> sequence;
-  std::optional<std::int64_t> round;
-};
 
 Desk::Desk(NodeConfig config, DeskOptions options)
     : config_(std::move(config)),
@@ -377,12 +286,7 @@ Bytes Desk::encode(Request& request, EncodeMessage message) {
   request.received = values_hash(message.values);
   const std::vector<Tensor> received = message.values;
   Message answer = session->node->answer(std::move(message));
-  if (const auto* refusal = std::get_if<RefuseMessage>(&answer)) {
-    // Whether records can be folded depends on them.
-    const bool records = refusal->reason == Refusal::cannot_encode;
-    throw Refused{{records ? Refusal::policy : refusal->reason, records ? "records" : "",
-                   session->node->trouble()->what()}};
-  }
+  if (const auto* refusal = std::get_if<RefuseMessage>(&answer)) pass_on(*refusal, *session->node);
   const StateMessage& state = std::get<StateMessage>(answer);
   try {
     if (!has_own_noise(session->terms))
@@ -484,155 +388,6 @@ void Desk::restore_own(const std::string& run, std::int64_t sequence, Session& s
   }
 }
 
-// --- a round whose states are masked --------------------------------------------------------------
-
-namespace {
-
-// A refusal of the node, as the desk tells of it: whether records can be folded depends on them.
-[[noreturn]] void pass_on(const RefuseMessage& refusal, const Node& node) {
-  const bool records = refusal.reason == Refusal::cannot_encode;
-  throw Refused{{records ? Refusal::policy : refusal.reason, records ? "records" : "",
-                 node.trouble()->what()}};
-}
-
-}  // namespace
-
-Bytes Desk::secure(Request& request, const SecureRequest& message) {
-  request.kind = step_names[message.body.index()];
-  if (!is_run_id(message.run)) refuse_request(Refusal::another_run, "the run has no identity");
-  request.run = message.run;
-  Session* session = find(message.run);
-  if (session == nullptr) refuse_request(Refusal::not_started, "no program was started");
-  request.study = session->study;
-  request.agreement = session->agreement;
-  request.plan = session->plan;
-  request.data = session->data;
-  if (message.agreement != session->agreement)
-    refuse_request(Refusal::another_program, "a request for another program");
-  if (!session->group)
-    refuse_request(Refusal::broken_protocol, "the states of this run are not masked");
-  if (const auto* asked = std::get_if<secure::MaskRequest>(&message.body))
-    return mask(request, *session, *asked);
-  if (std::holds_alternative<secure::UnmaskRequest>(message.body))
-    return unmask(request, *session, message);
-  const Message answer = session->node->answer(message);
-  if (const auto* refusal = std::get_if<RefuseMessage>(&answer)) pass_on(*refusal, *session->node);
-  Bytes bytes = encode_message(answer);
-  if (session->last_step != request.hash) {
-    LedgerEntry line = entry(request, request.kind.c_str());
-    line.masked = group_text(*session->group);
-    line.bytes = static_cast<std::int64_t>(bytes.size());
-    line.sent = sha256_hex(bytes);
-    record(line);
-  }
-  session->last_step = request.hash;
-  return bytes;
-}
-
-// What lies behind a run that began before this node was started.
-void Desk::go_on(Session& session, const LastReply& last) const {
-  const auto sequence = static_cast<std::uint64_t>(last.sequence);
-  if (!session.group) {
-    session.node->go_on(sequence + 1, static_cast<std::uint32_t>(*last.round));
-    return;
-  }
-  session.node->masked_before(last.kind == "unmask" ? sequence + 1 : sequence);
-  session.behind = last;
-}
-
-Bytes Desk::mask(Request& request, Session& session, const secure::MaskRequest& asked) {
-  request.round = asked.round;
-  request.sequence = static_cast<std::int64_t>(asked.sequence);
-  request.received = values_hash(asked.values);
-  if (std::optional<Bytes> reply = kept(request, masked_slot(*request.sequence)))
-    return *std::move(reply);
-  // A state that was masked and never unmasked may be masked again with other keys, if it is the same; it costs nothing.
-  const std::optional<LastReply> last = last_reply(request.run);
-  const bool again = last && last->sequence == *request.sequence && last->kind != "unmask";
-  if (again && (last->round != request.round || last->received != request.received))
-    refuse_request(Refusal::out_of_order, "the round was masked for other shared values before");
-  if (session.behind) {
-    if (again)
-      session.node->go_on(asked.sequence);
-    else
-      session.node->go_on(static_cast<std::uint64_t>(session.behind->sequence) + 1,
-                          static_cast<std::uint32_t>(*session.behind->round));
-    session.behind.reset();
-  }
-  const Plan& plan = *session.program->plan;
-  const Account had = account(session);
-  require(forbids_study(config_.policy, had, session.plan, protection(session)));
-  std::int64_t numbers = 0;
-  if (!again && asked.round < static_cast<std::uint32_t>(plan.rounds)) {
-    numbers = round_numbers(plan, session.node->round(asked.round), session.node->sizes());
-    require(forbids_round(config_.policy, had, numbers));
-    require(forbids_total(config_.policy, had, numbers, session.records));
-  }
-  LedgerEntry spending;
-  if (!again) charge(session, asked.round, spending);
-  const Message state = session.node->unmasked_state(asked);
-  if (const auto* refusal = std::get_if<RefuseMessage>(&state)) pass_on(*refusal, *session.node);
-  const Round& round = session.node->round(asked.round);
-  try {
-    if (!has_own_noise(session.terms))
-      check_support(session, round, asked.values, std::get<StateMessage>(state));
-  } catch (const Refused&) {
-    sessions_.erase(request.run);  // the round has not been: it is not behind the run
-    throw;
-  }
-  const Message answer = session.node->mask(asked, std::get<StateMessage>(state));
-  if (const auto* refusal = std::get_if<RefuseMessage>(&answer)) pass_on(*refusal, *session.node);
-  LedgerEntry line = entry(request, again ? "again" : "encode");
-  line.numbers = numbers;
-  line.shapes = shapes_text(
-      secure::masked_layout(plan, round, session.node->sizes(),
-                            session.terms ? secure::Numbers::whole : secure::Numbers::any));
-  line.masked = group_text(*session.group);
-  line.numbers_left = config_.policy.max_numbers - had.numbers - numbers;
-  line.rounds_left = config_.policy.max_rounds - had.rounds - (again ? 0 : 1);
-  add_spending(line, spending);
-  session.epsilon += line.epsilon;
-  if (!again) ++session.answered[*request.round];
-  keep_own(request, session, session.node->round(asked.round));
-  return sent(request, std::move(line), answer, masked_slot(*request.sequence));
-}
-
-// Gives away the shares that unmask a sum. That it did is on the disk before they leave, so that nothing is masked for this round again.
-Bytes Desk::unmask(Request& request, Session& session, const SecureRequest& message) {
-  const auto& asked = std::get<secure::UnmaskRequest>(message.body);
-  request.sequence = static_cast<std::int64_t>(asked.sequence);
-  if (std::optional<Bytes> reply = kept(request, unmasked_slot(*request.sequence)))
-    return *std::move(reply);
-  const std::optional<LastReply> last = last_reply(request.run);
-  if (!last || last->sequence != *request.sequence)
-    refuse_request(Refusal::keys_lost, "this round was not masked");
-  request.round = last->round;
-  request.received = last->received;
-  const Message answer = session.node->answer(message);
-  if (const auto* refusal = std::get_if<RefuseMessage>(&answer)) pass_on(*refusal, *session.node);
-  LedgerEntry line = entry(request, "unmask");
-  line.masked = fmt::format("{} of {}", asked.present.size(), group_text(*session.group));
-  return sent(request, std::move(line), answer, unmasked_slot(*request.sequence));
-}
-
-// Keeps a reply and writes it down; then it may leave.
-Bytes Desk::sent(Request& request, LedgerEntry line, const Message& answer, std::int64_t slot) {
-  Bytes bytes = encode_message(answer);
-  line.bytes = static_cast<std::int64_t>(bytes.size());
-  line.sent = sha256_hex(bytes);
-  if (replies_) replies_->keep(request.run, slot, bytes);
-  record(line);
-  return bytes;
-}
-
-// The bytes of a reply that was given before, where they are still there.
-std::optional<Bytes> Desk::kept(const Request& request, std::int64_t slot) const {
-  const std::optional<LastReply> last = last_reply(request.run);
-  if (!last || last->sequence != *request.sequence || last->request != request.hash)
-    return std::nullopt;
-  return replies_->find(request.run, slot, last->sent);
-}
-
 // The reply to a request that was answered before: the same bytes, at no cost.
 std::optional<Bytes> Desk::repeated(const Request& request, const Session& session,
                                     const EncodeMessage& message) {
@@ -658,7 +413,7 @@ void Desk::check_support(Session& session, const Round& round, const std::vector
   const double least = config_.policy.min_support;
   std::vector<ThinCell> thin;
   try {
-    thin = session.support->thin(round, values, state.states, least, most_told);
+    thin = session.support->thin(round, values, state.states, least, most_numbers_told);
   } catch (const RunError& error) {  // what cannot be held to its support does not leave
     throw Refused{{Refusal::policy, "min_support", error.what()}};
   }
@@ -670,122 +425,6 @@ void Desk::check_support(Session& session, const Round& round, const std::vector
                                  session.program->compilation.sources, cell, least);
   }
   throw Refused{{Refusal::policy, "min_support", std::move(detail)}};
-}
-
-// --- decisions and the ledger ---------------------------------------------------------------------
-
-Answer Desk::refuse(const Request& request, const Decision& decision) {
-  refused_ = decision;
-  const bool hidden = decision.reason == Refusal::policy;
-  LedgerEntry line = entry(request, request.kind.c_str());
-  line.decision = decision.reason == Refusal::pending ? "pending" : "refused";
-  line.rule = decision.rule.empty() ? std::string(sentence(decision.reason)) : decision.rule;
-  line.detail = decision.detail;
-  line.counted = hidden;
-  Refusal reason = decision.reason;
-  try {
-    record(line);
-  } catch (const std::exception&) {
-    reason = Refusal::no_resources;  // what cannot be written down is not told either
-  }
-  return {encode_message(RefuseMessage{reason}), hidden};
-}
-
-// Puts a study before the owner, with what it would send.
-void Desk::note_pending(const Request& request, const Session& session) {
-  if (!approvals_) return;
-  const Plan& plan = *session.program->plan;
-  std::string exposure = exposure_text(plan, session.program->compilation.sources);
-  if (session.group) {
-    exposure += fmt::format(
-        "\nMessages are masked; the server sees what those of at least {} of "
-        "these clients add up to:\n",
-        session.group->inputs());
-    for (const secure::Member& member : session.group->members)
-      exposure += fmt::format("  {}  {}\n", secure::key_text(member.key), printable(member.name));
-  }
-  approvals_->ask({request.agreement, request.study, request.peer, request.plan,
-                   format_time(system_clock_now()), "the policy lets only approved studies run",
-                   exposure});
-}
-
-// What the owner has decided since the last request goes into the ledger first.
-void Desk::take_up_decisions() {
-  if (!approvals_) return;
-  for (const OwnersDecision& decision : approvals_->decisions()) {
-    LedgerEntry line;
-    line.kind = decision.approved ? "approve" : "deny";
-    line.agreement = decision.agreement;
-    line.peer = "the owner";
-    line.policy = policy_hash_;
-    line.decision = decision.approved ? "approved" : "denied";
-    record(line);
-    approvals_->taken_up(decision);
-  }
-}
-
-LedgerEntry Desk::entry(const Request& request, const char* kind) const {
-  LedgerEntry line;
-  line.kind = kind;
-  line.study = request.study;
-  line.agreement = request.agreement;
-  line.peer = request.peer;
-  line.run = request.run;
-  line.sequence = request.sequence;
-  line.round = request.round;
-  line.plan = request.plan;
-  line.policy = policy_hash_;
-  line.data = request.data;
-  line.received = request.received;
-  line.request = request.hash;
-  line.decision = "sent";
-  return line;
-}
-
-void Desk::record(const LedgerEntry& entry) {
-  if (!options_.dry) {
-    ledger_->append(entry);
-    return;
-  }
-  if (entry.decision != "sent" || entry.kind != "encode") return;
-  trial_.numbers += entry.numbers;
-  trial_.epsilon += entry.epsilon;
-  trial_.delta += entry.delta;
-  ++trial_.rounds;
-}
-
-// What all studies together have had.
-Account Desk::total() const {
-  Account all = ledger_->total();
-  all.epsilon += trial_.epsilon;
-  all.delta += trial_.delta;
-  return all;
-}
-
-// What the owner has said of this study, and what all studies with its plan have had: bindings that mean the same are
-// easily made to look different.
-Account Desk::account(const Session& session) const {
-  Account account = ledger_->plan(session.plan);
-  account.standing = ledger_->study(session.agreement).standing;
-  account.numbers += trial_.numbers;
-  account.rounds += trial_.rounds;
-  // A trial is to show what an owner would approve.
-  if (options_.dry && account.standing != Account::Standing::denied)
-    account.standing = Account::Standing::approved;
-  return account;
-}
-
-// Of a trial: this node's own key, or the one that the study says it has.
-secure::Key Desk::trial_key() const {
-  if (const std::optional<secure::Key> own = known_key(config_)) return *own;
-  for (const secure::Member& member : options_.group->members) {
-    if (member.name == config_.name) return member.key;
-  }
-  return {};
-}
-
-std::optional<LastReply> Desk::last_reply(const std::string& run) const {
-  return options_.dry ? std::nullopt : ledger_->run(run);
 }
 
 Desk::Session* Desk::find(const std::string& run) {

@@ -46,7 +46,7 @@ Interval clip_norm_range(Ranges x, double) {
   return {std::max(std::min(x[0].lo, 0.0), -most), std::min(std::max(x[0].hi, 0.0), most)};
 }
 
-Types one(Type type) { return std::vector<Type>{std::move(type)}; }
+Types one_type(Type type) { return std::vector<Type>{std::move(type)}; }
 
 // The cell of a value: what each record holds.
 Type cell(const Type& type) {
@@ -77,18 +77,18 @@ Types outer_type(TypeQuery& query) {
   }
   result.dims.push_back(a.dims[0]);
   result.dims.push_back(b.dims[0]);
-  return one(std::move(result));
+  return one_type(std::move(result));
 }
 
 Types clip_norm_type(TypeQuery& query) {
   if (!typing::require_shared_scalar(query, 1, "the bound")) return std::nullopt;
-  return one(query.args[0]);
+  return one_type(query.args[0]);
 }
 
 Types one_hot_type(TypeQuery& query) {
   Type result = query.args[0];
   result.dims.push_back(Dim::of(query.attrs.sizes[0]));
-  return one(std::move(result));
+  return one_type(std::move(result));
 }
 
 Types along_axis_type(TypeQuery& query) {
@@ -96,7 +96,7 @@ Types along_axis_type(TypeQuery& query) {
       typing::ordinary_axis(query, Code::StarScanned, "run along");
   if (!axis) return std::nullopt;
   query.attrs.axes = {static_cast<std::int64_t>(*axis)};
-  return one(query.args[0]);
+  return one_type(query.args[0]);
 }
 
 // The same number for every entry of the operand.

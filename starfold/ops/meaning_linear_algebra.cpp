@@ -16,7 +16,6 @@
 namespace starfold::meaning {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int kRowMajor = LAPACK_ROW_MAJOR;
 
 bool all_finite(const Tensor& t) {
@@ -272,7 +271,7 @@ Results det(const Application& a) {
 Results logdet(const Application& a) {
   std::vector<double> logs;
   for (const double u : pivots_of(square_matrix(a, "logdet")).diagonal) {
-    if (u == 0) return {Tensor::scalar(-kInf)};
+    if (u == 0) return {Tensor::scalar(-std::numeric_limits<double>::infinity())};
     logs.push_back(maths::log(std::fabs(u)));
   }
   return {Tensor::scalar(fold_sum(logs))};

@@ -18,7 +18,7 @@ namespace {
 namespace bm = boost::math;
 namespace bp = boost::math::policies;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Errors become nan or inf. No promotion to long double, whose width differs between machines:
@@ -76,7 +76,7 @@ double lgamma(double x) {
 
 double digamma(double x) {
   if (portable::Scope::on()) return portable::digamma(x);
-  if (x == kInf) return kInf;
+  if (x == infinity) return infinity;
   if (!std::isfinite(x) || (x <= 0 && x == std::floor(x))) return kNan;
   return bm::digamma(x, Quiet());
 }
@@ -91,8 +91,8 @@ double normal_sf(double x) {
 
 double normal_quantile(double p) {
   if (!(p >= 0 && p <= 1)) return kNan;
-  if (p == 0) return -kInf;
-  if (p == 1) return kInf;
+  if (p == 0) return -infinity;
+  if (p == 1) return infinity;
   if (p == 0.5) return 0;  // and not -0
   return -std::numbers::sqrt2 * bm::erfc_inv(2 * p, Quiet());
 }
@@ -110,8 +110,8 @@ double t_sf(double x, double df) {
 double t_quantile(double p, double df) {
   if (!(p >= 0 && p <= 1) || !is_freedom(df)) return kNan;
   if (is_limit(df)) return normal_quantile(p);
-  if (p == 0) return -kInf;
-  if (p == 1) return kInf;
+  if (p == 0) return -infinity;
+  if (p == 1) return infinity;
   return p < 0.5 ? t_lower_quantile(p, df) : bm::quantile(StudentsT(df), p);
 }
 

@@ -1,9 +1,31 @@
-// Conditions that did not hold, in words.
+// Conditions that did not hold, and results without a value, in words.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
 #include "starfold/page/labels.h"
 #include "starfold/page/pages.h"
 #include "starfold/runtime/demand.h"
 
 namespace starfold {
+namespace {
+
+// "beta_se, t (2 of 3)": the results that hold nan; empty when none does.
+std::string without_value(const Results& results) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : results.outputs) {
+    const auto count = std::count_if(value.data.begin(), value.data.end(),
+                                     [](double number) { return std::isnan(number); });
+    if (count == 0) continue;
+    const bool all = static_cast<std::size_t>(count) == value.data.size();
+    names.push_back(all ? name : fmt::format("{} ({} of {})", name, count, value.data.size()));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
 
 std::string unmet_text(const ir::Program& program, std::size_t place,
                        const std::vector<std::size_t>& entries,
@@ -20,6 +42,9 @@ std::vector<std::string> warnings(const RunReport& report, const ir::Program& pr
   std::vector<std::string> texts;
   for (const auto& [place, entries] : report.results.unmet)
     texts.push_back(unmet_text(program, place, entries, report.columns, report.sizes));
+  if (const std::string names = without_value(report.results); !names.empty())
+    texts.push_back(fmt::format(
+        "results without a value (nan), because the records do not determine them: {}", names));
   return texts;
 }
 

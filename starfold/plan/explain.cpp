@@ -50,21 +50,56 @@ bool shown_as_update(const Plan& plan, NodeId id) {
   return true;
 }
 
+// Whether a line gives a name to a value: not an update (`beta <-`), nor a condition.
+bool defines(const Line& line) {
+  return !line.name.empty() && !line.name.ends_with("<-") && line.name != "until" &&
+         line.name != "expect" && line.name != "require";
+}
+
+// Statements as they stand in a program, equal signs below each other, types at the end.
 std::string lines_text(const std::vector<Line>& lines, std::size_t indent) {
   std::size_t name_width = 0;
-  std::size_t expression_width = 0;
+  for (const Line& line : lines)
+    if (defines(line)) name_width = std::max(name_width, line.name.size());
+  std::vector<std::string> statements;
+  std::size_t width = 0;
   for (const Line& line : lines) {
-    name_width = std::max(name_width, line.name.size());
-    expression_width =
-        std::max(expression_width, std::min<std::size_t>(line.expression.size(), 60));
+    statements.push_back(
+        defines(line)
+            ? fmt::format("{:<{}} = {}", line.name, name_width, line.expression)
+            : fmt::format("{}{}{}", line.name, line.name.empty() ? "" : " ", line.expression));
+    width = std::max(width, std::min(statements.back().size(), name_width + 63));
   }
   std::string text;
-  for (const Line& line : lines) {
-    text +=
-        fmt::format("{}{:<{}} {} {:<{}}  {}\n", std::string(indent, ' '), line.name, name_width,
-                    line.name.empty() ? ' ' : '=', line.expression, expression_width, line.type);
-  }
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    text += fmt::format("{}{:<{}}  {}\n", std::string(indent, ' '), statements[i], width,
+                        lines[i].type);
   return text;
+}
+
+// Lines that fit: a longer one goes on below, four blanks further in, broken between words.
+std::string fitted(const std::string& text) {
+  constexpr std::size_t width = 110;
+  std::string result;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    const std::string further(indent + 4, ' ');
+    while (line.size() > width) {
+      std::size_t at = line.rfind(' ', width);
+      if (at == line.npos || at <= further.size()) at = line.find(' ', width);
+      if (at == line.npos) break;
+      const std::size_t rest = line.find_first_not_of(' ', at);
+      if (rest == line.npos) break;
+      const std::size_t last = line.find_last_not_of(' ', at);
+      result += line.substr(0, last + 1) + "\n";
+      line = further + line.substr(rest);
+    }
+    result += line + "\n";
+  }
+  return result;
 }
 
 class TextWriter {
@@ -87,7 +122,7 @@ class TextWriter {
       text_ += fmt::format("    {}{}  {}\n", output.name, value == output.name ? "" : " = " + value,
                            plan_.program.graph[output.node].type().to_string());
     }
-    return text_;
+    return fitted(text_);
   }
 
  private:

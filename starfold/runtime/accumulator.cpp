@@ -7,7 +7,7 @@
 #include "starfold/base/error.h"
 #include "starfold/merge/comoments.h"
 #include "starfold/merge/scale.h"
-#include "starfold/runtime/engine_layout.h"
+#include "starfold/runtime/comoments_accumulator.h"
 #include "starfold/runtime/exact_accumulator.h"
 #include "starfold/runtime/kernels/kernels.h"
 
@@ -318,109 +318,6 @@ class Norm final : public ByBlock {
   }
 };
 
-// Deviations from the means of the block, then all their products at once.
-class Comoments final : public ByBlock {
- public:
-  using ByBlock::ByBlock;
-  void sample(const double* const* /*columns*/, std::size_t /*count*/, std::size_t /*n*/,
-              std::size_t /*place*/) override {
-    throw Bug("a covariance was given single columns");
-  }
-  void block(std::span<const std::vector<const double*>> operands, std::size_t n) override {
-    const bool one = operands.size() == 1;
-    Centered rows = center(operands.front(), n, rows_);
-    Centered columns = one ? rows : center(operands.back(), n, columns_);
-    multiply(rows, columns, one, n);
-    bool far = fit_scales(rows, operands.front(), n, one ? &block_.back().data : nullptr);
-    if (!one) far = fit_scales(columns, operands.back(), n, nullptr) || far;
-    if (far) multiply(rows, one ? rows : columns, one, n);
-    block_[0].data[0] = static_cast<double>(n);
-    const std::size_t sides = one ? 1 : 2;
-    block_[1].data = std::move(rows.means);
-    block_[1 + sides].data = std::move(rows.scales);
-    if (one) return;
-    block_[2].data = std::move(columns.means);
-    block_[4].data = std::move(columns.scales);
-  }
-
- private:
-  struct Centered {
-    std::vector<double> means;
-    std::vector<double> scales;
-    std::vector<double> drifts;  // the sums of the deviations
-    std::vector<double*> deviations;
-  };
-
-  static Centered center(const std::vector<const double*>& columns, std::size_t n, Buffer& room) {
-    static const kernels::Binary subtract = kernels::binary("-");
-    const std::size_t stride = kernels::padded(n);
-    room.reserve(columns.size() * stride);
-    Centered result;
-    result.scales.resize(columns.size(), 1);
-    for (std::size_t k = 0; k < columns.size(); ++k) {
-      double* to = room.data() + k * stride;
-      double mean = kernels::folds().sum(columns[k], n) / static_cast<double>(n);
-      if (!std::isfinite(mean)) mean = stable_mean({columns[k], n});
-      subtract.number_right(nullptr, columns[k], mean, to, n);
-      result.means.push_back(mean);
-      result.drifts.push_back(kernels::folds().sum(to, n));
-      result.deviations.push_back(to);
-    }
-    return result;
-  }
-
-  void multiply(const Centered& rows, const Centered& columns, bool one, std::size_t n) {
-    std::vector<double>& products = block_.back().data;
-    std::fill(products.begin(), products.end(), 0.0);
-    const std::vector<const double*> left(rows.deviations.begin(), rows.deviations.end());
-    const std::vector<const double*> right(columns.deviations.begin(), columns.deviations.end());
-    kernels::products().gram(left.data(), left.size(), right.data(), right.size(), one,
-                             products.data(), n);
-    const std::size_t width = right.size();
-    for (std::size_t i = 0; i < left.size(); ++i) {
-      for (std::size_t j = one ? i : 0; j < width; ++j) {
-        // The drifts take back what the rounding of the means put in.
-        products[i * width + j] -= rows.drifts[i] * columns.drifts[j] / static_cast<double>(n);
-        if (one) products[j * width + i] = products[i * width + j];
-      }
-    }
-  }
-
-  // Gives every column the scale of its deviations; true when some are no longer those that were multiplied.
-  static bool fit_scales(Centered& side, const std::vector<const double*>& columns, std::size_t n,
-                         const std::vector<double>* products) {
-    bool changed = false;
-    for (std::size_t k = 0; k < columns.size(); ++k) {
-      const double* x = side.deviations[k];
-      const double squares =
-          products != nullptr ? (*products)[k * columns.size() + k] : kernels::folds().dot(x, x, n);
-      // Where no square vanished or overflowed, the scale is 1.
-      if (squares > 1e-140 && squares < 1e280) continue;
-      const double scale = scale_of(columns[k], side.means[k], n);
-      side.scales[k] = scale;
-      if (scale == 0 || scale == 1) continue;
-      changed = true;
-      for (std::size_t i = 0; i < n; ++i)
-        side.deviations[k][i] = columns[k][i] / scale - side.means[k] / scale;
-      side.drifts[k] = kernels::folds().sum(side.deviations[k], n);
-    }
-    return changed;
-  }
-
-  static double scale_of(const double* column, double mean, std::size_t n) {
-    double top = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!std::isfinite(column[i])) return 1;
-      const double deviation = std::fabs(column[i] - mean);
-      top = std::max(top, std::min(deviation, std::numeric_limits<double>::max()));
-    }
-    return top == 0 ? 0 : square_scale(top);
-  }
-
-  Buffer rows_;
-  Buffer columns_;
-};
-
 // What the row itself says, for merges that nobody wrote a kernel for.
 class Definition final : public ByBlock {
  public:
@@ -480,8 +377,8 @@ AccumulatorKind accumulator_kind(const Monoid& monoid) {
       {&monoids::moments, {Takes::samples, make<Moments>}},
       {&monoids::logsumexp, {Takes::samples, make<LogSumExp>}},
       {&monoids::norm, {Takes::samples, make<Norm>}},
-      {&monoids::comoments, {Takes::block, make<Comoments>}},
-      {&monoids::cross_comoments, {Takes::block, make<Comoments>}},
+      {&monoids::comoments, {Takes::block, make_comoments}},
+      {&monoids::cross_comoments, {Takes::block, make_comoments}},
   };
   for (const Row& row : rows) {
     if (row.monoid == &monoid) return row.kind;

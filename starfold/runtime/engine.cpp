@@ -3,159 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 
 #include "starfold/base/error.h"
-#include "starfold/base/parallel.h"
-#include "starfold/ops/meaning.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/runtime/engine_blocks.h"
+#include "starfold/runtime/engine_chunks.h"
+#include "starfold/runtime/engine_encoders.h"
 #include "starfold/runtime/engine_layout.h"
 #include "starfold/runtime/engine_program.h"
-#include "starfold/runtime/engine_run.h"
 #include "starfold/tensor/bits.h"
-#include "starfold/tensor/portable.h"
 
 namespace starfold {
 namespace {
 
 using engine::Array;
-using engine::BlockProgram;
 using engine::Buffer;
+using engine::Call;
 using engine::Cut;
-using engine::Frame;
-using engine::Outside;
 using engine::Place;
 using engine::RoundProgram;
 using engine::SetProgram;
+using engine::Sinks;
 using engine::Tables;
+using engine::Work;
 using ir::NodeId;
 
-// Joins the states of chunks in a fixed tree, in whatever order they come: chunk 2i with 2i + 1, and
-// so on for the results.
-class MergeTree {
- public:
-  MergeTree(const std::vector<Merge>& merges, std::size_t leaves)
-      : merges_(merges), widths_{leaves} {
-    while (widths_.back() > 1) widths_.push_back((widths_.back() + 1) / 2);
-  }
-
-  void add(std::size_t leaf, std::vector<MergeState> states) {
-    const std::lock_guard lock(mutex_);
-    std::size_t index = leaf;
-    for (std::size_t level = 0; level + 1 < widths_.size(); ++level, index /= 2) {
-      const std::size_t sibling = index ^ 1;
-      if (sibling >= widths_[level]) continue;
-      const auto other = waiting_.find({level, sibling});
-      if (other == waiting_.end()) {
-        waiting_.emplace(std::pair(level, index), std::move(states));
-        return;
-      }
-      if (index > sibling) states.swap(other->second);  // the left one takes in the right one
-      for (std::size_t i = 0; i < merges_.size(); ++i)
-        merges_[i].monoid->merge(states[i], other->second[i]);
-      waiting_.erase(other);
-    }
-    result_ = std::move(states);
-  }
-
-  std::vector<MergeState> take() { return std::move(result_); }
-
- private:
-  const std::vector<Merge>& merges_;
-  std::vector<std::size_t> widths_;  // nodes per level
-  std::mutex mutex_;
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<MergeState>> waiting_;
-  std::vector<MergeState> result_;
-};
-
-// The sum of what the chunks of a client found outside.
-class AllOutside {
- public:
-  void add(const Outside& found) {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [node, count] : found) all_[node] += count;
-  }
-  // Throws RunError when there was something.
-  void check(const ir::Program& program, const SizeValues& sizes) const {
-    if (all_.empty()) return;
-    const auto [id, count] = *all_.begin();
-    const ir::Node& node = program.graph[id];
-    const bool table = node.args.size() == 2;
-    const RunError error =
-        table ? meaning::indices_outside(
-                    count, cell_shape(program.graph[node.args[0]].type(), sizes).front())
-              : meaning::labels_outside(count, cell_shape(node.type(), sizes).back());
-    throw RunError(error.what(), node.span);
-  }
-
- private:
-  std::mutex mutex_;
-  Outside all_;
-};
-
 }  // namespace
-
-// ---- Encoders ----------------------------------------------------------------------------------
-
-class Encoders::Impl {
- public:
-  Impl(std::shared_ptr<const Plan> p, SizeValues s)
-      : plan(std::move(p)), sizes(std::move(s)), rounds_(static_cast<std::size_t>(plan->rounds)) {}
-
-  const RoundProgram& program(const Round& round) {
-    const std::lock_guard lock(mutex_);
-    std::unique_ptr<const RoundProgram>& slot = rounds_.at(static_cast<std::size_t>(round.number));
-    if (!slot)
-      slot = std::make_unique<const RoundProgram>(engine::compile_round(*plan, round, sizes));
-    return *slot;
-  }
-
-  // A value of a round laid down as a whole.
-  const engine::StoreProgram& store(const Round& round, NodeId node) {
-    const std::lock_guard lock(mutex_);
-    std::unique_ptr<const engine::StoreProgram>& slot = stores_[{round.number, node}];
-    if (!slot)
-      slot = std::make_unique<const engine::StoreProgram>(
-          engine::compile_store(*plan, round, node, sizes));
-    return *slot;
-  }
-  // Those of a block.
-  std::shared_ptr<const Encoders> block(NodeId node) {
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<const Encoders>& slot = blocks_[node];
-    if (!slot) slot = std::make_shared<const Encoders>(plan->blocks.at(node), sizes);
-    return slot;
-  }
-
-  const std::shared_ptr<const Plan> plan;
-  const SizeValues sizes;
-
- private:
-  std::map<std::pair<int, NodeId>, std::unique_ptr<const engine::StoreProgram>> stores_;
-  std::map<NodeId, std::shared_ptr<const Encoders>> blocks_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<const RoundProgram>> rounds_;
-};
-
-Encoders::Encoders(std::shared_ptr<const Plan> plan, SizeValues sizes)
-    : impl_(std::make_unique<Impl>(std::move(plan), std::move(sizes))) {}
-Encoders::~Encoders() = default;
-
-std::string Encoders::print(const Round& round) const {
-  std::string text;
-  for (const SetProgram& set : impl_->program(round).sets) {
-    text += fmt::format("block of *{}: {} scratch columns\n{}", set.record_set,
-                        set.first.scratch_columns, engine::print(*impl_->plan, set, set.first));
-    if (set.kept_columns == 0) continue;
-    text += fmt::format("again, with {} kept columns\n{}", set.kept_columns,
-                        engine::print(*impl_->plan, set, set.again));
-  }
-  return text;
-}
-
-// ---- Engine ------------------------------------------------------------------------------------
 
 class Engine::Impl {
  public:
@@ -346,48 +219,12 @@ class Engine::Impl {
     const Received& received;
     std::map<NodeId, Array> arrays;
   };
-  using Sinks = std::vector<std::shared_ptr<Buffer>>;  // of a round's stores; null: not computed
 
-  // A program of one record set with what all calls of it have in common, and memory for the next.
-  struct Work {
-    const Round* round = nullptr;
-    const SetProgram* set = nullptr;
-    const Place* place = nullptr;
-    Tensor numbers;
-    std::vector<const Tensor*> constants;  // by number of the shared value; null: it is received,
-    std::vector<Shape> shapes;             // and has this shape
-    std::vector<MergeState> zeros;         // of each merge
-    std::vector<bool> ours;                // of each merge: whether it folds this record set
-    std::vector<std::size_t> sink_columns;
-
-    std::vector<const Tensor*> shared;
-    std::vector<Array> arrays;  // by input of the set; null: it lies in the table
-    Buffer fills;
-    std::optional<Frame> frame;
-  };
   // A round in the same way.
   struct Prepared {
     const std::map<NodeId, std::vector<Tensor>>& constants;
     std::vector<Work> sets;
     Encoded result;
-  };
-
-  // Everything that the workers of one call share.
-  struct Call {
-    const Work& work;
-    const BlockProgram& program;
-    const Cut& cut;
-    std::size_t first = 0;  // block of the arrays
-    double* kept = nullptr;
-    AllOutside* outside = nullptr;
-    const Sinks* sinks = nullptr;
-  };
-
-  // A table on its way: one block at a time.
-  struct Reading {
-    std::unique_ptr<RecordCursor> cursor;
-    Buffer block;
-    Buffer kept;  // what is kept for one block only
   };
 
   const Plan& plan() const { return *encoders_->impl_->plan; }
@@ -400,7 +237,7 @@ class Engine::Impl {
     return table.kept(0) == nullptr ||
            (cut.block == RecordTable::kept_records && cut.stride == cut.block);
   }
-  bool reads() const { return table_ && table_->kept(0) == nullptr; }
+  bool reads() const { return engine::is_read(table_.get()); }
 
   std::vector<MergeState> zeros(const Round& round) const {
     std::vector<MergeState> states;
@@ -590,9 +427,7 @@ class Engine::Impl {
     const SetProgram& set = *work.set;
     const Cut& cut = work.place->cut;
     make_sinks(work, sinks);
-    work.arrays.clear();
-    for (const NodeId id : set.tables.inputs)
-      work.arrays.push_back(table_name(id) ? nullptr : array(running, id));
+    find_arrays(running, work);
     if (cut.records == 0) {
       for (std::size_t i = 0; i < work.ours.size(); ++i) {
         if (work.ours[i]) states[i] = work.zeros[i];
@@ -604,9 +439,9 @@ class Engine::Impl {
     Kept* kept =
         set.kept_columns > 0 && !reads() ? &kept_[{work.round->number, set.record_set}] : nullptr;
     const bool again = kept != nullptr && still_right(*kept, work);
-    AllOutside outside;
-    Call call{work,  again ? set.again : set.first, cut, work.place->first, nullptr, &outside,
-              &sinks};
+    Call call{
+        plan(), sizes(),           options_, table_.get(), work, again ? set.again : set.first,
+        cut,    work.place->first, nullptr,  &sinks};
     if (kept != nullptr) {
       kept->made.resize(std::max(kept->made.size(), share_ + 1));
       kept->made[share_].valid = again;
@@ -619,15 +454,7 @@ class Engine::Impl {
       std::fill_n(work.fills.data() + i * cut.stride, cut.stride,
                   work.shared[fill.shared]->data[fill.entry]);
     }
-    if (cut.chunks == 1 && !plan().exact && !reads()) {
-      encode_one_chunk(call, work, states);
-    } else {
-      const std::vector<MergeState> folded = encode_chunks(call);
-      for (std::size_t i = 0; i < work.ours.size(); ++i) {
-        if (work.ours[i]) states[i] = folded[i];
-      }
-    }
-    outside.check(program(), sizes());
+    engine::fold(call, states);
     if (kept == nullptr || again) return;
     Kept::Made& made = kept->made[share_];
     made.arrays = work.arrays;
@@ -635,6 +462,17 @@ class Engine::Impl {
     for (const std::uint32_t number : set.kept_depends)
       made.depends.push_back(*work.shared[number]);
     made.valid = true;
+  }
+
+  // The arrays that a set's program reads, or their columns in the table.
+  void find_arrays(Running& running, Work& work) {
+    work.arrays.clear();
+    work.table_columns.clear();
+    for (const NodeId id : work.set->tables.inputs) {
+      const std::optional<std::string> name = table_name(id);
+      work.arrays.push_back(name ? nullptr : array(running, id));
+      work.table_columns.push_back(name ? table_->inputs().find(*name)->second.first : 0);
+    }
   }
 
   // Room for what a call lays down. That of several shares lies together, and is used again when nobody else has it.
@@ -654,29 +492,6 @@ class Engine::Impl {
     }
   }
 
-  // Most rounds of most clients: no thread, no tree, and the memory of the last time.
-  void encode_one_chunk(const Call& call, Work& work, std::vector<MergeState>& states) const {
-    if (!work.frame) {
-      work.frame = start(call);
-    } else {
-      prepare_frame(call, *work.frame);
-    }
-    Frame& frame = *work.frame;
-    try {
-      run_chunk(call, 0, nullptr, frame);
-    } catch (...) {
-      work.frame.reset();  // what it has folded belongs to nobody
-      throw;
-    }
-    for (std::size_t i = 0; i < work.ours.size(); ++i) {
-      if (!work.ours[i]) continue;
-      std::unique_ptr<engine::Accumulator>& accumulator = frame.accumulators[i];
-      accumulator->finish(states[i]);
-      if (!accumulator->restart()) accumulator = accumulator_for(work.round->merges[i]);
-    }
-    if (!frame.outside.empty()) call.outside->add(frame.outside);
-  }
-
   bool still_right(const Kept& kept, const Work& work) const {
     if (share_ >= kept.made.size()) return false;
     const Kept::Made& made = kept.made[share_];
@@ -687,142 +502,9 @@ class Engine::Impl {
     return true;
   }
 
-  std::vector<MergeState> encode_chunks(const Call& call) const {
-    if (plan().exact) return encode_exactly(call);
-    MergeTree tree(call.work.round->merges, call.cut.chunks);
-    const std::size_t threads = useful_threads(call);
-    // Chunks go to whoever is free. A table that is read goes in as many runs as there are threads, or
-    // in one when reading must begin at its beginning.
-    const std::size_t runs = !reads() ? call.cut.chunks : table_->seekable() ? threads : 1;
-    in_parallel(runs, threads, [&](std::size_t run) {
-      const std::size_t first = run * call.cut.chunks / runs;
-      const std::size_t last = (run + 1) * call.cut.chunks / runs;
-      std::optional<Reading> reading;
-      if (reads()) reading = start_reading(call, first);
-      for (std::size_t chunk = first; chunk < last; ++chunk) {
-        Frame frame = start(call);
-        run_chunk(call, chunk, reading ? &*reading : nullptr, frame);
-        tree.add(chunk, finish(call, frame));
-      }
-    });
-    return tree.take();
-  }
-
-  // Where no order of chunks shows, each thread folds all of its chunks into one state, which may be large.
-  std::vector<MergeState> encode_exactly(const Call& call) const {
-    const std::size_t threads = useful_threads(call);
-    const std::size_t runs = !reads() || table_->seekable() ? threads : 1;
-    MergeTree tree(call.work.round->merges, runs);
-    std::atomic<std::size_t> next = 0;
-    in_parallel(runs, threads, [&](std::size_t run) {
-      const portable::Scope scope(true);
-      Frame frame = start(call);
-      if (reads()) {
-        Reading reading = start_reading(call, run * call.cut.chunks / runs);
-        for (std::size_t chunk = run * call.cut.chunks / runs;
-             chunk < (run + 1) * call.cut.chunks / runs; ++chunk)
-          run_chunk(call, chunk, &reading, frame);
-      } else {
-        for (std::size_t chunk = next++; chunk < call.cut.chunks; chunk = next++)
-          run_chunk(call, chunk, nullptr, frame);
-      }
-      tree.add(run, finish(call, frame));
-    });
-    return tree.take();
-  }
-
-  // To wake a thread takes longer than some calls take altogether.
-  std::size_t useful_threads(const Call& call) const {
-    constexpr std::size_t worth_a_thread = 500'000;  // numbers to be read
-    const std::size_t numbers = call.cut.records * call.program.columns_read;
-    const auto wanted = static_cast<std::size_t>(std::max(options_.threads, 1));
-    return std::min({wanted, call.cut.chunks, 1 + numbers / worth_a_thread});
-  }
-
-  Reading start_reading(const Call& call, std::size_t chunk) const {
-    const std::size_t first = chunk * call.cut.chunk * call.cut.block;
-    return {table_->read(static_cast<std::int64_t>(first), call.cut.block, call.cut.stride),
-            Buffer(table_->columns() * call.cut.stride),
-            Buffer(call.work.set->kept_columns * call.cut.stride)};
-  }
-
-  // A frame that has folded nothing yet.
-  Frame start(const Call& call) const {
-    Frame frame;
-    frame.program = &program();
-    frame.sizes = &sizes();
-    frame.exact = plan().exact;
-    for (std::size_t i = 0; i < call.work.ours.size(); ++i)
-      frame.accumulators.push_back(call.work.ours[i] ? accumulator_for(call.work.round->merges[i])
-                                                     : nullptr);
-    frame.sinks.resize(call.work.sink_columns.size());
-    frame.sources.resize(engine::first_input + call.work.set->tables.inputs.size());
-    prepare_frame(call, frame);
-    return frame;
-  }
-
-  // What changes from call to call.
-  void prepare_frame(const Call& call, Frame& frame) const {
-    // Kept from call to call: many small clients would spend their time on it otherwise.
-    thread_local Buffer scratch;
-    scratch.reserve(call.program.scratch_columns * call.cut.stride);
-    frame.stride = call.cut.stride;
-    frame.shared = call.work.shared;
-    frame.sources[engine::scratch] = scratch.data();
-    frame.sources[engine::fills] = call.work.fills.data();
-    frame.outside.clear();
-  }
-
-  void run_chunk(const Call& call, std::size_t chunk, Reading* reading, Frame& frame) const {
-    const std::size_t last = std::min((chunk + 1) * call.cut.chunk, call.cut.blocks);
-    for (std::size_t b = chunk * call.cut.chunk; b < last; ++b) {
-      if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
-      const std::size_t place = call.first + b;  // of the block in the arrays
-      frame.records = call.cut.length(b);
-      frame.sources[engine::kept] =
-          reading != nullptr ? reading->kept.data()
-                             : call.kept + place * call.work.set->kept_columns * call.cut.stride;
-      if (reading != nullptr) reading->cursor->next(reading->block.data());
-      for (std::size_t i = 0; i < frame.sinks.size(); ++i) {
-        if (call.work.sink_columns[i] > 0)
-          frame.sinks[i] =
-              (*call.sinks)[i]->data() + place * call.work.sink_columns[i] * call.cut.stride;
-      }
-      for (std::size_t i = 0; i < call.work.arrays.size(); ++i) {
-        frame.sources[engine::first_input + i] = input_block(call, i, place, reading);
-      }
-      engine::run(call.program, frame);
-    }
-  }
-
-  // What a frame has folded.
-  std::vector<MergeState> finish(const Call& call, Frame& frame) const {
-    std::vector<MergeState> states = call.work.zeros;
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      if (frame.accumulators[i]) frame.accumulators[i]->finish(states[i]);
-    }
-    if (!frame.outside.empty()) call.outside->add(frame.outside);
-    return states;
-  }
-
   const std::string& record_set_of(const Merge& merge) const {
     return engine::record_set_of(program(), program().graph[merge.fold]);
   }
-  std::unique_ptr<engine::Accumulator> accumulator_for(const Merge& merge) const {
-    const Shape shape = cell_shape(program().graph[merge.fold].type(), sizes());
-    return engine::accumulator_kind(*merge.monoid).make(*merge.monoid, shape);
-  }
-
-  // The first column of an input in a block.
-  double* input_block(const Call& call, std::size_t index, std::size_t b, Reading* reading) const {
-    if (const Array& array = call.work.arrays[index])
-      return array->data() + b * call.work.set->tables.input_columns[index] * call.cut.stride;
-    const std::string name = *table_name(call.work.set->tables.inputs[index]);
-    const RecordTable::Place& place = table_->inputs().find(name)->second;
-    const double* block = reading != nullptr ? reading->block.data() : table_->kept(b);
-    return const_cast<double*>(block) + place.first * call.cut.stride;
-  }
-
   std::shared_ptr<const Encoders> encoders_;
   EngineOptions options_;
   std::shared_ptr<const Shares> shares_;  // of several clients or batches

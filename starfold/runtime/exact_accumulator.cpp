@@ -198,7 +198,7 @@ class ExactComoments final : public Accumulator {
 };
 
 template <class Type>
-std::unique_ptr<Accumulator> make(const Monoid& /*monoid*/, const Shape& result) {
+std::unique_ptr<Accumulator> make_exact(const Monoid& /*monoid*/, const Shape& result) {
   if constexpr (std::is_constructible_v<Type, const Shape&>) {
     return std::make_unique<Type>(result);
   } else {
@@ -223,11 +223,11 @@ std::optional<AccumulatorKind> exact_accumulator_kind(const Monoid& monoid) {
       // The terms of a sum are numbers: a product among them is rounded. Those of a matrix product are not.
       {&exact::rows::sum, {Takes::columns, make_sums<exact::sums>}},
       {&exact::rows::product_sum, {Takes::sums, make_sums<exact::products>}},
-      {&exact::rows::count, {Takes::counts, make<ExactCounts>}},
-      {&exact::rows::moments, {Takes::samples, make<ExactMoments>}},
-      {&exact::rows::norm, {Takes::samples, make<ExactNorm>}},
-      {&exact::rows::comoments, {Takes::block, make<ExactComoments>}},
-      {&exact::rows::cross_comoments, {Takes::block, make<ExactComoments>}},
+      {&exact::rows::count, {Takes::counts, make_exact<ExactCounts>}},
+      {&exact::rows::moments, {Takes::samples, make_exact<ExactMoments>}},
+      {&exact::rows::norm, {Takes::samples, make_exact<ExactNorm>}},
+      {&exact::rows::comoments, {Takes::block, make_exact<ExactComoments>}},
+      {&exact::rows::cross_comoments, {Takes::block, make_exact<ExactComoments>}},
   };
   for (const Row& row : rows) {
     if (row.monoid == &monoid) return row.kind;

@@ -10,6 +10,7 @@
 namespace starfold::engine {
 
 namespace byte_tiles = kernels::byte_tiles;
+namespace residues = kernels::residues;
 
 void GridColumns::prepare(std::size_t columns, std::size_t n, Form form) {
   stride_ = std::max(stride_, kernels::padded(n));
@@ -20,6 +21,16 @@ void GridColumns::prepare(std::size_t columns, std::size_t n, Form form) {
   short_.resize(columns);
   left_.resize(columns);
   rests_.resize(columns);
+  if (form == Form::residues) {
+    room_of_residues_.reserve(2 * columns * stride_);
+    low_.resize(columns);
+    folded_.resize(columns);
+    auto* room = reinterpret_cast<std::uint64_t*>(room_of_residues_.data());
+    for (std::size_t c = 0; c < columns; ++c, room += 2 * stride_) {
+      low_[c] = room;
+      folded_[c] = room + stride_;
+    }
+  }
   if (form != Form::bytes) return;
   tiles_ = (n + byte_tiles::records - 1) / byte_tiles::records;
   present_.assign((columns + byte_tiles::columns - 1) / byte_tiles::columns, 0);
@@ -33,6 +44,12 @@ std::int8_t* GridColumns::bytes(std::size_t panel) const {
 
 byte_tiles::Panel GridColumns::panel(std::size_t number) const {
   return {bytes(number), present_[number]};
+}
+
+residues::Columns GridColumns::residues(std::span<const double* const> x) {
+  scales_.clear();
+  for (std::size_t c = 0; c < x.size(); ++c) scales_.push_back(slices::power(-unit(c)));
+  return {x.data(), low_.data(), folded_.data(), scales_.data(), x.size()};
 }
 
 bool GridColumns::allows(int high) {
@@ -50,7 +67,29 @@ void GridColumns::forget_rests(std::size_t c) {
   rests_[c].clear();
 }
 
+void GridColumns::note_rest(std::size_t c, std::uint32_t record, double rest, Found& found) {
+  found.finite = found.finite && std::isfinite(rest);
+  left_[c].push_back(record);
+  rests_[c].push_back(rest);
+  found.many = left_[c].size() > slices::few_records;
+}
+
+GridColumns::Found GridColumns::cut_residues(std::size_t c, const double* x, std::size_t n) {
+  const residues::Cut cut = residues::cut(x, unit(c), low_[c], folded_[c], n);
+  Found found;
+  found.top = cut.top;
+  // As Slices::cut says that there is nothing after the first slice.
+  found.bits = cut.zeros >= residues::bits - bits ? 1U : 7U;
+  forget_rests(c);
+  for (std::uint32_t i = 0; cut.rests && i < n; ++i) {
+    const double rest = residues::rest(x[i], unit(c));
+    if (rest != 0) note_rest(c, i, rest, found);
+  }
+  return found;
+}
+
 GridColumns::Found GridColumns::slice(std::size_t c, const double* x, std::size_t n) {
+  if (form_ == Form::residues) return cut_residues(c, x, n);
   double shift[slices];
   shifts(c, shift);
   const bool whole = form_ == Form::levels || form_ == Form::bytes;
@@ -74,12 +113,8 @@ GridColumns::Found GridColumns::slice(std::size_t c, const double* x, std::size_
                                      rest, &found.top, n);
   if ((found.bits & 8U) == 0) return found;
   for (std::uint32_t i = 0; i < n; ++i) {
-    if (rest[i] == 0) continue;
-    found.finite = found.finite && std::isfinite(rest[i]);
-    left_[c].push_back(i);
-    rests_[c].push_back(rest[i]);
+    if (rest[i] != 0) note_rest(c, i, rest[i], found);
   }
-  found.many = left_[c].size() > slices::few_records;
   return found;
 }
 
@@ -114,7 +149,25 @@ void ProductGrid::start(std::span<const double* const> of_rows,
   same = std::equal(of_rows.begin(), of_rows.end(), of_columns.begin(), of_columns.end());
   direct_.resize(places.size() * parts);
   constexpr std::size_t worth_tiles = 8;
-  bytes = byte_tiles::available() && std::min(of_rows.size(), of_columns.size()) >= worth_tiles;
+  const bool many = std::min(of_rows.size(), of_columns.size()) >= worth_tiles;
+  // Four columns are multiplied with four, also where not all of them are there.
+  const auto whole = [](std::size_t count) { return (count + 3) / 4 * 4; };
+  const bool mostly_whole = 4 * whole(of_rows.size()) * whole(width) <= 5 * places.size();
+  form = many && byte_tiles::available()                 ? GridColumns::Form::bytes
+         : many && mostly_whole && residues::available() ? GridColumns::Form::residues
+                                                         : GridColumns::Form::levels;
+}
+
+bool ProductGrid::better_in_levels() const {
+  const auto part_of_short = [](const GridColumns& of, std::size_t count) {
+    std::size_t found = 0;
+    for (std::size_t c = 0; c < count; ++c) found += of.is_short(c) ? 1 : 0;
+    return static_cast<double>(found) / static_cast<double>(count);
+  };
+  const double a = part_of_short(rows, places.size() / width);
+  const double b = part_of_short(right(), width);
+  const double products = a * b + 3 * a * (1 - b) + 3 * b * (1 - a) + 6 * (1 - a) * (1 - b);
+  return products < 4;
 }
 
 void ProductGrid::multiply(const Some& some_rows, std::size_t level, const Some& some_columns,
@@ -196,10 +249,21 @@ void ProductGrid::multiply_bytes(bool upper) {
   }
 }
 
+void ProductGrid::multiply_residues(std::span<const double* const> of_rows,
+                                    std::span<const double* const> of_columns, std::size_t n,
+                                    bool upper) {
+  upper_ = upper;
+  const residues::Columns left = rows.residues(of_rows);
+  residues::gram(left, same ? left : columns.residues(of_columns), upper, direct_.data(),
+                 places.size(), n);
+}
+
 int ProductGrid::unit(std::size_t entry, std::size_t part) const {
   const std::size_t i = entry / width;
   const std::size_t j = entry % width;
-  if (bytes)
+  if (form == GridColumns::Form::residues)
+    return rows.unit(i) + right().unit(j) + residues::sum_bits * static_cast<int>(part);
+  if (form == GridColumns::Form::bytes)
     return rows.unit(i, 2) + right().unit(j, 2) + byte_tiles::slice_bits * static_cast<int>(part);
   return rows.unit(i, 0) + right().unit(j, 0) - rows.step() * static_cast<int>(part);
 }

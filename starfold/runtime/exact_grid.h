@@ -12,6 +12,7 @@
 #include "starfold/merge/wide.h"
 #include "starfold/runtime/engine_layout.h"
 #include "starfold/runtime/kernels/byte_tiles.h"
+#include "starfold/runtime/kernels/residues.h"
 
 namespace starfold::engine {
 
@@ -22,9 +23,9 @@ class GridColumns {
   static constexpr std::size_t levels = 6;  // the slices, and the sums of two of them
   static constexpr int bits = 22;           // a slice is at most 2^22 in magnitude
 
-  // What becomes of a column: all levels as whole numbers, slices of their size, or bytes of whole numbers, for
-  // kernels/byte_tiles.h. Of slices there may be room for one column at a time.
-  enum class Form { levels, slices, one_by_one, bytes };
+  // What becomes of a column: all levels as whole numbers, slices of their size, or bytes or residues of whole numbers, for
+  // kernels/byte_tiles.h and kernels/residues.h. Of slices there may be room for one column at a time.
+  enum class Form { levels, slices, one_by_one, bytes, residues };
   // For columns of n records.
   void prepare(std::size_t columns, std::size_t n, Form form);
   // Cuts a column. False where that needs more slices, or something is not finite. Calls `moving` before the column gets
@@ -39,6 +40,8 @@ class GridColumns {
   }
   kernels::byte_tiles::Panel panel(std::size_t number) const;
   std::size_t panels() const { return present_.size(); }
+  // The columns x, which were cut into residues.
+  kernels::residues::Columns residues(std::span<const double* const> x);
   // Tiles of 64 records that a column of bytes has.
   std::size_t tiles() const { return tiles_; }
   // Whether the first slice holds all of the column.
@@ -47,6 +50,8 @@ class GridColumns {
   int unit(std::size_t c, std::size_t rank) const {
     return highs_[c] - step() * static_cast<int>(rank) - bits;
   }
+  // The same for residues.
+  int unit(std::size_t c) const { return highs_[c] - kernels::residues::bits; }
   // From the unit of one slice to that of the next.
   int step() const { return form_ == Form::bytes ? kernels::byte_tiles::slice_bits : bits + 1; }
   // All numbers of the column are at most 2^high in magnitude.
@@ -75,6 +80,8 @@ class GridColumns {
     bool many = false;  // more rests than are worth a look at each
   };
   Found slice(std::size_t c, const double* x, std::size_t n);
+  Found cut_residues(std::size_t c, const double* x, std::size_t n);
+  void note_rest(std::size_t c, std::uint32_t record, double rest, Found& found);
   std::int8_t* bytes(std::size_t panel) const;
 
   std::size_t stride_ = 0;
@@ -87,6 +94,10 @@ class GridColumns {
   std::size_t tiles_ = 0;
   std::vector<unsigned> present_;  // by panel: the digits that are not 0 throughout
   Buffer bytes_;
+  std::vector<std::uint64_t*> low_;     // of each column, modulo 2^52, in room_of_residues_,
+  std::vector<std::uint64_t*> folded_;  // and modulo 2^52 - 1
+  std::vector<double> scales_;
+  Buffer room_of_residues_;
 };
 
 // Sums of products that have not gone into the wide ones yet.
@@ -97,7 +108,7 @@ class ProductGrid {
   bool same = false;  // the columns are the rows
   std::vector<std::uint32_t> places;
   std::size_t width = 0;  // columns of the result
-  bool bytes = false;     // columns are cut into bytes
+  GridColumns::Form form = GridColumns::Form::levels;
 
   bool started() const { return !places.empty(); }
   void start(std::span<const double* const> of_rows, std::span<const double* const> of_columns,
@@ -105,8 +116,12 @@ class ProductGrid {
   const GridColumns& right() const { return same ? rows : columns; }
   // All products of the columns that were cut; with `upper` those where the row is not after the column.
   void multiply(std::size_t n, bool upper);
-  // The same of columns that were cut into bytes.
+  // The same of columns that were cut into bytes, and into residues.
   void multiply_bytes(bool upper);
+  void multiply_residues(std::span<const double* const> of_rows,
+                         std::span<const double* const> of_columns, std::size_t n, bool upper);
+  // Whether so many of the columns are short that slices need fewer products than residues.
+  bool better_in_levels() const;
   // The sum of an entry whose slices have ranks that add up to this one.
   std::int64_t& direct(std::size_t entry, std::size_t rank) {
     return direct_[rank * places.size() + entry];

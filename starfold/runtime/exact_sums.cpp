@@ -113,7 +113,7 @@ void WideSums::add_products(std::span<const double* const> rows,
     return;
   }
   // The slices of so many records of a hundred columns stay in the second cache.
-  const std::size_t together = grid.bytes ? 128 : 256;
+  const std::size_t together = grid.form == GridColumns::Form::bytes ? 128 : 256;
   std::vector<const double*> pointers;
   for (std::size_t first = 0; first < n; first += together) {
     pointers.assign(rows.begin(), rows.end());
@@ -133,17 +133,24 @@ bool WideSums::add_on_grid(std::span<const double* const> rows,
                            ProductGrid& grid) {
   const auto moving = [&] { flush(grid); };
   using Form = GridColumns::Form;
-  const Form form = grid.bytes ? Form::bytes : Form::levels;
+  const Form form = grid.form;
   grid.rows.prepare(rows.size(), n, form);
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (!grid.rows.cut(i, rows[i], n, moving)) return false;
   if (!grid.same) grid.columns.prepare(columns.size(), n, form);
   for (std::size_t j = 0; !grid.same && j < columns.size(); ++j)
     if (!grid.columns.cut(j, columns[j], n, moving)) return false;
+  if (form == Form::residues && grid.better_in_levels()) {
+    flush(grid);
+    grid.form = Form::levels;  // from now on
+    return add_on_grid(rows, columns, upper, n, grid);
+  }
   if (grid.full()) flush(grid);
   grid.count_block();
-  if (grid.bytes) {
+  if (form == Form::bytes) {
     grid.multiply_bytes(upper);
+  } else if (form == Form::residues) {
+    grid.multiply_residues(rows, columns, n, upper);
   } else {
     grid.multiply(n, upper);
   }

@@ -48,6 +48,7 @@ void add_data(const Study& study, const ir::Program& program, StudyFacts& facts)
   const ColumnPlan plan =
       plan_columns(program, sources, study.bindings, study.categoricals, study_formula(study));
   facts.columns = input_names(plan);
+  facts.references = reference_levels(plan);
   for (const DataSource& source : sources) {
     Client client{source.client, {}, nullptr};
     if (!source.table) {
@@ -87,6 +88,7 @@ void add_named_columns(const Study& study, const ir::Program& program, StudyFact
   const ColumnPlan plan = plan_columns(program, {node_source("a node", std::move(columns))},
                                        study.bindings, study.categoricals, study_formula(study));
   facts.columns = input_names(plan);
+  facts.references = reference_levels(plan);
   if (plan.empty()) return;
   Client client{"a node", {}, std::make_shared<TableHead>(plan)};
   facts.sizes = bind_client(program, client, facts.sizes);
@@ -134,7 +136,6 @@ StudyFacts study_facts(const Study& study, const ir::Program& program) {
   facts.simulation = study.simulation;
   facts.missing = missing_word(study.missing);
   facts.privacy = study.privacy;
-  facts.references = reference_levels(study);
   facts.formula = study.formula;
   for (const StudyClient& client : study.clients)
     facts.clients.push_back({client.name,

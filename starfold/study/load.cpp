@@ -39,27 +39,14 @@ StudyData load_clients(const Study& study, const ir::Program& program, const Giv
   const int threads = threads_of(study);
   const MemoryPlan memory = plan_memory(study.memory);
   Tables tables({memory.reader, memory.records});
-  std::vector<DataSource> sources;
-  for (const StudyClient& client : study.clients) {
-    const auto here = given.find(client.name);
-    sources.push_back(here != given.end() ? given_source(client.name, here->second)
-                                          : open_source(program, client.name, client.data, tables));
-  }
-  // Clients that bring the inputs themselves are not asked for columns.
-  std::vector<DataSource> tabular;
-  std::vector<bool> as_they_come;
-  for (const DataSource& source : sources) {
-    as_they_come.push_back(brings_inputs(program, source, study.bindings));
-    if (!as_they_come.back()) tabular.push_back(source);
-  }
-  const ColumnPlan plan = tabular.empty() ? ColumnPlan{}
-                                          : plan_columns(program, tabular, study.bindings,
-                                                         study.categoricals, study_formula(study));
+  const StudySources sources = study_sources(study, program, given, tables);
   StudyData data;
-  data.columns = input_names(plan);
+  data.columns = input_names(sources.plan);
+  data.references = reference_levels(sources.plan);
   std::vector<Client> clients;
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    LoadedClient loaded = load_client(program, sources[i], as_they_come[i] ? ColumnPlan{} : plan,
+  for (std::size_t i = 0; i < sources.clients.size(); ++i) {
+    LoadedClient loaded = load_client(program, sources.clients[i],
+                                      sources.as_they_come[i] ? ColumnPlan{} : sources.plan,
                                       {study.missing, threads}, tables.room());
     clients.push_back(std::move(loaded.client));
     data.dropped.push_back(loaded.dropped);
@@ -73,6 +60,24 @@ StudyData load_clients(const Study& study, const ir::Program& program, const Giv
 
 int threads_of(const Study& study) {
   return study.threads > 0 ? study.threads : static_cast<int>(hardware_threads());
+}
+
+StudySources study_sources(const Study& study, const ir::Program& program, const GivenTables& given,
+                           Tables& tables) {
+  StudySources sources;
+  std::vector<DataSource> tabular;
+  for (const StudyClient& client : study.clients) {
+    const auto here = given.find(client.name);
+    sources.clients.push_back(here != given.end()
+                                  ? given_source(client.name, here->second)
+                                  : open_source(program, client.name, client.data, tables));
+    sources.as_they_come.push_back(brings_inputs(program, sources.clients.back(), study.bindings));
+    if (!sources.as_they_come.back()) tabular.push_back(sources.clients.back());
+  }
+  if (!tabular.empty())
+    sources.plan =
+        plan_columns(program, tabular, study.bindings, study.categoricals, study_formula(study));
+  return sources;
 }
 
 StudyData load_study(const Study& study, const ir::Program& program, const Settings& settings,

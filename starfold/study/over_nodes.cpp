@@ -203,6 +203,7 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
   report.sample = study.federation.sample;
   for (const StudyClient& client : study.clients) report.pinned_keys += client.key.empty() ? 0 : 1;
   report.columns = input_names(columns);
+  report.references = reference_levels(columns);
   return report;
 }
 

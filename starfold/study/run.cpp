@@ -146,6 +146,7 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
   }
   run.report.times.load = load_seconds;
   run.report.columns = std::move(data.columns);
+  run.report.references = std::move(data.references);
   for (std::size_t i = 0; i < data.dropped.size(); ++i)
     run.report.clients.at(i).dropped = data.dropped[i];
   for (std::size_t i = 0; i < data.missing.size(); ++i)
@@ -181,6 +182,17 @@ void require_known_records(const Study& study) {
 }
 
 }  // namespace
+
+void complete_report(StudyRun& run) {
+  run.report.title = run.study.title;
+  run.report.study = run.study.file.substr(run.study.file.find_last_of('/') + 1);
+  run.report.missing = missing_word(run.study.missing);
+  run.report.formula = run.study.formula;
+  run.report.finished = fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));
+  run.versions["starfold"] = version();
+  if (const std::string duckdb = loaded_duckdb_version(); !duckdb.empty())
+    run.versions["duckdb"] = duckdb;
+}
 
 RunError named(const Unmet& unmet, const ir::Program& program,
                const std::map<std::string, std::vector<std::string>>& columns) {
@@ -241,15 +253,7 @@ StudyRun run_study(Study study, std::shared_ptr<const CompiledProgram> program,
   run.report.client_details =
       !over_nodes && (run.study.client_details || !run.study.simulation.empty());
   if (run.study.privacy) hide_records(run.report);
-  run.report.title = run.study.title;
-  run.report.study = run.study.file.substr(run.study.file.find_last_of('/') + 1);
-  run.report.missing = missing_word(run.study.missing);
-  run.report.formula = run.study.formula;
-  run.report.references = reference_levels(run.study);
-  run.report.finished = fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));
-  run.versions["starfold"] = version();
-  if (const std::string duckdb = loaded_duckdb_version(); !duckdb.empty())
-    run.versions["duckdb"] = duckdb;
+  complete_report(run);
   return run;
 }
 

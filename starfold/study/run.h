@@ -37,6 +37,9 @@ struct RunControl {
       nullptr;  // set to end the run: between blocks of records here, after the round over nodes
 };
 
+// Says in a report what a study says of its run: title, how missing values were treated, when it ended, what computed it.
+void complete_report(StudyRun& run);
+
 // The error with the names of columns instead of numbers.
 RunError named(const Unmet& unmet, const ir::Program& program,
                const std::map<std::string, std::vector<std::string>>& columns);

@@ -509,16 +509,6 @@ FormulaRequest study_formula(const Study& study) {
   return request;
 }
 
-std::map<std::string, std::string> reference_levels(const Study& study) {
-  std::map<std::string, std::string> references;
-  for (const auto& [column, declared] : study.categoricals) {
-    if (declared->coding == Categorical::Coding::codes) continue;
-    references[column] =
-        declared->reference < declared->levels.size() ? declared->levels[declared->reference] : "";
-  }
-  return references;
-}
-
 Missing parse_missing(const std::string& word) {
   if (word == "error") return Missing::error;
   if (word == "drop") return Missing::drop;

@@ -79,9 +79,6 @@ FormulaRequest study_formula(const Study& study);
 // The value of a size; StudyError when it is not a positive integer.
 std::int64_t size_value(const std::string& name, const Tensor& value);
 
-// By categorical column: the level that has no column of its own; empty where all have.
-std::map<std::string, std::string> reference_levels(const Study& study);
-
 // "error", "drop", "nan"; "512MB", "2 GiB". StudyError otherwise.
 Missing parse_missing(const std::string& word);
 std::int64_t parse_memory(const std::string& text);

@@ -7,6 +7,7 @@
 #include "starfold/base/error.h"
 #include "starfold/data/identifiers.h"
 #include "starfold/data/records.h"
+#include "starfold/data/shown_names.h"
 #include "starfold/study/levels.h"
 
 namespace starfold {
@@ -33,7 +34,7 @@ class Surveyor {
 
   Survey survey() {
     for (const DataSource& source : sources_) {
-      if (source.table && !source.table->names_are_safe())
+      if (source.table && !source.table->names_are_safe() && !is_header(source))
         throw RunError(
             fmt::format("client {}: the first line may be a record, so its names are not copied",
                         source.client));
@@ -50,6 +51,20 @@ class Surveyor {
   template <typename Has>
   bool all_have(const Has& has) const {
     return std::all_of(sources_.begin(), sources_.end(), has);
+  }
+
+  // Whether a first line of which nothing tells that it is no record is one of names after all: another client, whose names are
+  // surely names, has the same, or nothing follows it and it reads like names.
+  bool is_header(const DataSource& source) const {
+    const auto same = [&](const DataSource& other) {
+      return other.table && other.table->names_are_safe() && other.order == source.order;
+    };
+    if (std::any_of(sources_.begin(), sources_.end(), same)) return true;
+    const std::vector<ColumnInfo>& columns = source.table->columns();
+    return std::all_of(columns.begin(), columns.end(), [](const ColumnInfo& column) {
+      return column.kind == ColumnKind::unknown && looks_like_name(column.name) &&
+             !looks_like_value(column.name);
+    });
   }
 
   // An input with several numbers per record is an array for all clients, or columns for all.

@@ -1,4 +1,5 @@
 """What end-to-end tests share: the command, and small federations to run it on."""
+import csv
 import json
 import os
 import pathlib
@@ -84,6 +85,36 @@ def federation(tmp_path):
 def array(output):
     """An output of `run --json` as a NumPy array."""
     return np.array([float(v) for v in output["data"]]).reshape(output["shape"])
+
+
+@pytest.fixture
+def ready(starfold, tmp_path):
+    """Runs a library program over the rows of a table, bound by column; returns outputs as arrays, and the report."""
+
+    def go(program, data, binds, sets=None, *more, fails=False):
+        rows = list(zip(*data.values()))
+        n = len(rows)
+        cuts = [0, n // 4, n // 4 + 1, n // 4 + 1, n]
+        arguments = []
+        for i, (a, b) in enumerate(zip(cuts, cuts[1:])):
+            with open(tmp_path / f"c{i}.csv", "w", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerow(data)
+                writer.writerows([[repr(v) for v in row] for row in rows[a:b]])
+            arguments += ["--client", f"c{i}={tmp_path / f'c{i}.csv'}"]
+        for bind in binds:
+            arguments += ["--bind", bind]
+        for name, value in (sets or {}).items():
+            arguments += ["--set", f"{name}={json.dumps(value)}"]
+        result = starfold("run", program, "--json", *arguments, *more)
+        if fails:
+            assert result.code == 3, result.out + result.err
+            return result.err
+        assert result.code == 0, result.err
+        report = result.json()
+        return {name: array(value) for name, value in report["outputs"].items()}, report
+
+    return go
 
 
 class Duckdb:

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from conftest import ROOT
+from ready_made import MTCARS
 
 NAN = float("nan")
 N = 24
@@ -207,12 +208,84 @@ def test_a_run_warns_with_a_sentence(run, case):
     assert any(sentence in warning for warning in result.json()["warnings"]), result.json()["warnings"]
 
 
+def test_no_nan_without_a_sentence(starfold, federation, program):
+    """Whatever a program is: results without a value are named."""
+    import numpy as np
+    text = program("input x : [*, p]\noutput m = mean[*](x)\noutput s = std[*](x)\noutput n = records(x)\n")
+    result = starfold("run", text, "--json", *federation({"a": {"x": np.array([[1.0, 2.0]])}}))
+    assert result.json()["warnings"] == ["results without a value (nan), because the records do not determine them: s"]
+    result = starfold("run", text, *federation({"a": {"x": np.zeros((0, 2))}}))
+    assert result.code == 0 and "warning: results without a value (nan), because the records do not determine them: m, s\n" in result.out
+    half = program("input x : [*]\noutput v = [sum[*](x), 0 / sum[*](x)]\n")
+    result = starfold("run", half, "--json", *federation({"a": {"x": np.array([1.0, -1.0])}}))
+    assert result.json()["warnings"] == ["results without a value (nan), because the records do not determine them: v (1 of 2)"]
+
+
 def test_every_sentence_is_provoked():
     here = ROOT / "tests" / "e2e"
     texts = [case[-1] for case in ENDS + FEW_END + WARNS + FEW_WARN] + list(UNPROVOKED)
-    for other in ("test_ready_made.py", "test_boosting.py"):
-        texts += [text.split(": ")[0] for text in re.findall(r'"([^"\n]{9,})"', (here / other).read_text())]
-        texts += [text for text in re.findall(r'"([^"\n]{9,})"', (here / other).read_text())]
+    for other in [here / "test_diagnoses.py", here / "test_boosting.py", *here.glob("test_lib_*.py")]:
+        texts += [text.split(": ")[0] for text in re.findall(r'"([^"\n]{9,})"', other.read_text())]
+        texts += [text for text in re.findall(r'"([^"\n]{9,})"', other.read_text())]
     for path in sorted((ROOT / "lib").rglob("*.fold")):
         for sentence in re.findall(r'\b(?:require|expect)\b[^"]*"([^"]*)"', path.read_text()):
             assert any(text in sentence or sentence in text for text in texts if len(text) > 8), (path.name, sentence)
+
+
+# --- what is wrong with data is said in words, with the names of columns
+
+def test_columns_are_named(ready):
+    data = {**MTCARS, "twice": [2 * wt + hp for wt, hp in zip(MTCARS["wt"], MTCARS["hp"])], "same": [1.0] * 32, "never": [0.0] * 32}
+    for program, y in (("linear", "mpg"), ("logistic", "am"), ("poisson", "carb"), ("gamma", "mpg"), ("huber", "mpg"), ("robust", "mpg")):
+        err = ready(program, data, ["x=wt,hp,twice", f"y={y}"], fails=True)
+        assert "combinations of the columns before them: twice" in err and "nan" not in err
+        assert "combinations of the columns before them: same" in ready(program, data, ["x=wt,same", f"y={y}"], fails=True)
+        assert "level that does not occur: never" in ready(program, data, ["x=wt,never", f"y={y}"], fails=True)
+
+
+@pytest.mark.parametrize("program", "calibration cloglog gamma gee gee_linear huber linear logistic negative_binomial poisson probit quasibinomial "
+                                    "quasipoisson rates robust survey_linear survey_logistic weighted".split())
+def test_a_round_holds_one_matrix(starfold, program):
+    """Columns are judged by the cross-products that the model needs anyway: a small client could not afford others."""
+    for round_ in starfold("check", program, "--json").json()["rounds"]:
+        matrices = [merge for merge in round_["merges"] if len(merge["shape"]) == 2 and merge["shape"][0] == merge["shape"][1]]
+        assert len(matrices) <= 1, (program, matrices)
+
+
+def test_outcomes_outside_their_range(ready):
+    bad = {**MTCARS, "negative": [-1.0] + MTCARS["carb"][1:], "ones": [1.0] * 32}
+    assert "must be 0 or 1" in ready("logistic", bad, ["x=wt", "y=carb"], fails=True)
+    assert "the same for all records" in ready("logistic", bad, ["x=wt", "y=ones"], fails=True)
+    assert "must be a count" in ready("poisson", bad, ["x=wt", "y=negative"], fails=True)
+    assert "must be positive" in ready("gamma", bad, ["x=wt", "y=am"], fails=True)
+    assert "status must be 0" in ready("cox", bad, ["x=wt", "time=mpg", "status=carb"], {"grid": [40]}, fails=True)
+    assert "after the last time" in ready("kaplan_meier", bad, ["time=mpg", "status=am"], {"grid": [12]}, fails=True)
+    assert "from 1 to the number of levels" in ready("anova", bad, ["y=mpg", "group=carb"], {"groups": 2}, fails=True)
+    _, report = ready("poisson", bad, ["x=wt", "y=mpg"])
+    assert "the outcome is not a whole number for some records" in report["warnings"]
+
+
+def test_too_few_records(ready):
+    few = {name: values[:3] for name, values in MTCARS.items()}
+    assert "fewer records than parameters" in ready("linear", few, ["x=wt,hp,qsec", "y=mpg"], fails=True)
+    nobody = {name: [] for name in MTCARS}
+    assert "no records are left" in ready("linear", nobody, ["x=wt", "y=mpg"], fails=True)
+    assert "no records are left" in ready("logistic", nobody, ["x=wt", "y=am"], fails=True)
+
+
+def test_separated_outcomes_are_named(ready):
+    out, report = ready("logistic", MTCARS, ["x=wt,qsec", "y=am"])
+    assert out["converged"] == 0
+    assert any("separates the outcomes" in warning for warning in report["warnings"])
+    assert any(warning.startswith("coefficients without a finite estimate: ") and "qsec" in warning for warning in report["warnings"])
+
+
+def test_levels_that_do_not_occur(ready):
+    data = {"y": [1.0, 2, 3, 4], "g": [1.0, 1, 3, 3]}
+    assert "levels that do not occur: 2" in ready("anova", data, ["y=y", "group=g"], fails=True)
+
+
+def test_counts_without_overdispersion(ready):
+    data = {"x": [float(i) for i in range(40)], "y": [3.0 + (i % 2) for i in range(40)]}
+    _, report = ready("negative_binomial", data, ["x=x", "y=y"])
+    assert any("not overdispersed" in warning for warning in report["warnings"])

@@ -30,9 +30,9 @@ repeat up to 25 times
       h    = v1 + ridge * eye(p)                     [p, p]
       step = solve(h, g)                             [p]
     at the end of each iteration
-      beta <-    = beta - step            [p]
-      trace loss = sum[*](loss)           []
-      until      = max(abs(step)) < 1e-9  []
+      beta <- beta - step          [p]
+      trace loss = sum[*](loss)    []
+      until max(abs(step)) < 1e-9  []
 
 outputs
     beta  [p]
@@ -98,6 +98,14 @@ output both = sum[*](centred^5)
     assert "centred_2 = x - sum[*](x) / records(x)" in out
     assert "centred_3 = y - sum[*](y) / records(x)" in out
     assert "both = sum[*](centred^5)" in out
+
+
+def test_lines_fit(starfold):
+    """Also of programs with sizes that are long formulas."""
+    for path in sorted((ROOT / "lib" / "programs").glob("*.fold")):
+        out = starfold("explain", path.stem).out
+        longest = max(out.split("\n"), key=len)
+        assert len(longest) <= 120, (path.stem, longest)
 
 
 def test_sizes_in_expressions_have_parentheses(starfold, tmp_path):

@@ -119,6 +119,34 @@ def test_reference_levels(starfold, program, tmp_path):
     assert checked["columns"]["x"] == [f'C(ward, "b"){level}' for level in "abc"] + ["C(code)2", "C(code)3"]
 
 
+@pytest.mark.parametrize("formula, rows", [
+    ('y ~ C(ward, "b") + sex', {'C(ward, "b")': "b", "sex": "f"}),
+    ('y ~ relevel(ward, ref = "c")', {'relevel(ward, ref = "c")': "c"}),
+    ("y ~ ward", {"ward": "a"}),
+    ("y ~ ward - 1", {"ward": "none"}),
+    ("y ~ x + site", {"site": "one"}),
+    ("y ~ x * sex", {"sex": "f"}),
+    ("sex ~ x", {"sex": "f"}),
+    ("y ~ x", {}),
+])
+def test_reports_name_reference_levels(starfold, tmp_path, formula, rows):
+    """Those of the formula, not those of the declaration; none of a column that is not used."""
+    import html
+    import re
+    split(DATA / "formulas.csv", tmp_path, (6, 7))
+    study = tmp_path / "study.toml"
+    escaped = formula.replace('"', '\\"')
+    program = "logistic" if formula.startswith("sex") else "linear"
+    study.write_text(f'program = "{program}"\n[inputs]\nformula = "{escaped}"\n[categorical.sex]\nlevels = ["f", "m"]\n[categorical.ward]\nlevels = ["a", "b", "c"]\n'
+                     '[[client]]\nname = "one"\ndata = "client0.csv"\n[[client]]\nname = "two"\ndata = "client1.csv"\n')
+    assert starfold("run", study, "--out", tmp_path / "out").code == 0
+    text = html.unescape(re.sub("</?code>", "", (tmp_path / "out/report.html").read_text()))
+    assert dict(re.findall(r"<td[^>]*>Reference level of ([^<]*)</td><td[^>]*>([^<]*)</td>", text)) == rows
+    page = tmp_path / "page.html"
+    assert starfold("explain", study, "--html", page).code == 0
+    assert ("Reference level" in page.read_text()) == bool(rows)
+
+
 # ---- arrays, streaming, one process and the definition
 
 def test_arrays_are_columns_too(starfold, program, federation, tmp_path):

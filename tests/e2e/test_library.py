@@ -1,6 +1,8 @@
 """The library: each ready-made program runs and equals NumPy on the pooled data."""
 import numpy as np
-from conftest import array
+import pytest
+from conftest import ROOT, array
+from ready_made import agree
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(200, 3)) @ [[1, 0.5, 0], [0, 1, 0.3], [0, 0, 2]] + [1, 2, 3]
@@ -25,6 +27,36 @@ def test_lib_lists_everything(starfold):
         assert name in listing
     assert "fn quantile" in starfold("lib", "stats").out
     assert starfold("lib", "nothing").code == 2
+
+
+@pytest.mark.parametrize("name, programs", [
+    ("lm", "linear or weighted"), ("glm", "logistic or poisson or gamma"), ("t.test", "t_test or t_one_sample or t_paired"), ("chisq.test", "chi_square"),
+    ("aov", "anova or anova_two_way"), ("wilcox.test", "mann_whitney"), ("coxph", "cox or cox_strata"), ("survfit", "kaplan_meier"),
+    ("lmer", "random_intercept or random_slope or client_intercept or client_slope"), ("prcomp", "pca"), ("KMeans", "kmeans"), ("cor", "correlation"),
+    ("table", "chi_square or table1"), ("quantile", "quantiles or column_quantiles"), ("LogisticRegression", "logistic"),
+    ("sklearn.linear_model.LinearRegression", "linear"), ("scipy.stats.ttest_ind", "t_test"), ("regress", "linear"), ("stcox", "cox or cox_strata")])
+def test_names_from_elsewhere(starfold, name, programs):
+    for command in ("run", "check") if name == "glm" else ("run", "lib", "check"):  # there is a module glm
+        result = starfold(command, name)
+        assert result.code == 2 and f"did you mean {programs}?" in result.err, result.err
+
+
+def test_names_that_mean_nothing(starfold):
+    for command in ("run", "lib"):
+        result = starfold(command, "zebra")
+        assert result.code == 2 and "zebra" in result.err and "`starfold lib` lists what there is" in result.err
+    result = starfold("run", "nls")
+    assert result.code == 2 and "optim.lm" in result.err
+
+
+@pytest.mark.parametrize("words, said", [
+    (["foo"], "there is no command foo; `starfold --help` lists them"), (["chekc", "a.fold"], "did you mean `starfold check`?"),
+    (["logistic"], "did you mean `starfold run logistic`?"), (["study.toml"], "did you mean `starfold run study.toml`?"),
+    (["node", "srve"], "did you mean `starfold node serve`?"), (["\x1b[31m"], "there is no command")])
+def test_commands_that_do_not_exist(starfold, words, said):
+    result = starfold(*words)
+    assert result.code == 2 and said in result.err and "\x1b" not in result.err, result.err
+    assert starfold(*words, "--json").json()["ok"] is False
 
 
 def test_summary(starfold, federation):
@@ -91,3 +123,36 @@ def test_stats_functions(starfold, federation, tmp_path):
     np.testing.assert_allclose(out["cov"], np.cov(X.T), rtol=1e-11)
     np.testing.assert_allclose(out["zero"], 0, atol=1e-13)
     np.testing.assert_allclose(out["one"], 1, rtol=1e-12)
+
+
+# --- the library as a whole
+
+def test_every_program_is_described(starfold):
+    """A sentence, and the same fields in the same order: what docs/library.md is made of."""
+    listing = starfold("lib").out
+    for path in sorted((ROOT / "lib" / "programs").glob("*.fold")):
+        head = [line[2:] for line in path.read_text().split("\n") if line.startswith("#")]
+        keys = [line.split(":")[0] for line in head[2:] if not line.startswith(" ")]
+        assert keys[:6] == ["Kind", "Model", "Inputs", "Rounds", "Exposure", "Law"], path
+        assert f"  {path.stem} " in listing and head[0] in listing
+        assert starfold("fmt", "--check", path).code == 0, path
+
+
+def test_the_page_is_current(starfold):
+    assert starfold("lib", "--markdown").out == (ROOT / "docs" / "library.md").read_text(), "run `make docs`"
+
+
+# --- the worked study
+
+@pytest.mark.parametrize("study", ["table1", "kaplan_meier", "logrank", "cox", "weibull"])
+def test_worked_study(starfold, tmp_path, study):
+    folder = ROOT / "examples" / "lung"
+    result = starfold("run", folder / f"{study}.toml", "--out", tmp_path / "out", "--json")
+    assert result.code == 0, result.err
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "Lung cancer at three hospitals" in report and "north" in report
+    out = {name: array(value) for name, value in result.json()["outputs"].items()}
+    if study == "cox":
+        # R: coxph(Surv(ifelse(status == 1, 30 * ceiling(time / 30), time), status) ~ age + sex + ecog)
+        agree(out["beta"], [0.0102832, -0.5497573, 0.4722566], 1e-6, "coefficients")
+        assert "Reference level of <code>sex</code>" in report and "Records left out for a missing value" in report

@@ -382,6 +382,20 @@ def test_init_and_strange_names(starfold, tmp_path):
     assert result.code == 3 and "first line" in result.err and SECRET not in result.out + result.err
 
 
+def test_init_with_headers_only(starfold, tmp_path):
+    """A client without records: its names are those of another client, or read like names."""
+    (tmp_path / "full.csv").write_text("age,bmi,y\n50,20,1\n60,25,0\n")
+    (tmp_path / "empty.csv").write_text("age,bmi,y\n")
+    result = starfold("init", "linear", "empty.csv", "full.csv", "--out", "both.toml", cwd=tmp_path)
+    assert result.code == 0, result.err
+    assert 'x = ["age", "bmi"]' in (tmp_path / "both.toml").read_text()
+    result = starfold("init", "linear", "empty.csv", cwd=tmp_path)
+    assert result.code == 0 and 'x = ["age", "bmi"]' in result.out, result.err
+    (tmp_path / "record.csv").write_text("Smith 77,2020-01-02\n")
+    result = starfold("init", "linear", "record.csv", cwd=tmp_path)
+    assert result.code == 3 and "Smith" not in result.err + result.out
+
+
 def test_init_elsewhere(starfold, study, tmp_path):
     (tmp_path / "sub").mkdir()
     result = starfold("init", "sums.fold", "oslo.csv", "--out", "sub/new.toml", cwd=tmp_path)

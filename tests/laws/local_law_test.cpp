@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <variant>
 
 #include "starfold/base/error.h"
@@ -56,6 +57,58 @@ std::string without_traces(const std::string& text) {
   return strip({0, 0, static_cast<std::uint32_t>(text.size())});
 }
 
+// A program in the parts that a block is made of.
+struct Parts {
+  std::string head;  // what stands outside
+  std::string body;
+  std::vector<std::string> results;  // the names of its outputs
+  std::vector<std::string> values;   // and what each is
+  std::string plain;                 // the program itself, without traces
+};
+
+std::optional<Parts> parts_of(const Case& c) {
+  const WithoutTraces text(c.program.text);
+  Parts parts;
+  for (const ast::Stmt& stmt : text.file().items) {
+    if (std::holds_alternative<ast::Trace>(stmt.node)) continue;
+    const std::string line = text(stmt.span) + "\n";
+    parts.plain += line;
+    const auto* output = std::get_if<ast::Output>(&stmt.node);
+    const bool outside = std::holds_alternative<ast::Input>(stmt.node) ||
+                         std::holds_alternative<ast::SizeDecl>(stmt.node) ||
+                         std::holds_alternative<ast::Import>(stmt.node) ||
+                         std::holds_alternative<ast::Fn>(stmt.node);
+    if (output == nullptr) {
+      (outside ? parts.head : parts.body) += line;
+      continue;
+    }
+    parts.results.push_back(output->name.text);
+    parts.values.push_back(output->value ? text(output->value->span) : output->name.text);
+  }
+  if (parts.values.empty()) return std::nullopt;
+  return parts;
+}
+
+// Several names or values as one: (a, b), or a alone.
+std::string tuple(const std::vector<std::string>& items) {
+  return items.size() == 1 ? items.front() : fmt::format("({})", fmt::join(items, ", "));
+}
+std::vector<std::string> with(std::string_view prefix, const std::vector<std::string>& names) {
+  std::vector<std::string> result;
+  for (const std::string& name : names) result.push_back(std::string(prefix) + name);
+  return result;
+}
+std::string block(const std::string& names, const std::string& body, const std::string& values) {
+  return fmt::format("let {} = each client {{\n{}{}\n}}\n", names, body, values);
+}
+// The case with another program.
+Case with_text(const Case& c, std::string text) {
+  Case other = c;
+  other.program.text.text = std::move(text);
+  for (auto& [name, module] : other.program.text.modules) module = without_traces(module);
+  return other;
+}
+
 // A program and the same as a block.
 struct Wrapped {
   Case plain;  // without traces
@@ -64,44 +117,13 @@ struct Wrapped {
 };
 
 std::optional<Wrapped> wrap(const Case& c) {
-  const WithoutTraces text(c.program.text);
-  std::string head;
-  std::string body;
-  std::vector<std::string> values;
-  Wrapped wrapped{c, c, {}};
-  std::string plain;
-  for (const ast::Stmt& stmt : text.file().items) {
-    if (std::holds_alternative<ast::Trace>(stmt.node)) continue;
-    const std::string line = text(stmt.span) + "\n";
-    plain += line;
-    const auto* output = std::get_if<ast::Output>(&stmt.node);
-    const bool outside = std::holds_alternative<ast::Input>(stmt.node) ||
-                         std::holds_alternative<ast::SizeDecl>(stmt.node) ||
-                         std::holds_alternative<ast::Import>(stmt.node) ||
-                         std::holds_alternative<ast::Fn>(stmt.node);
-    if (output == nullptr) {
-      (outside ? head : body) += line;
-      continue;
-    }
-    wrapped.results.push_back(output->name.text);
-    values.push_back(output->value ? text(output->value->span) : output->name.text);
-  }
-  if (values.empty()) return std::nullopt;
-  std::vector<std::string> names;
-  for (const std::string& result : wrapped.results) names.push_back("of_" + result);
-  const bool one = names.size() == 1;
+  const std::optional<Parts> parts = parts_of(c);
+  if (!parts) return std::nullopt;
   std::string program =
-      head + fmt::format("let {}{}{} = each client {{\n{}{}{}{}\n}}\n", one ? "" : "(",
-                         fmt::join(names, ", "), one ? "" : ")", body, one ? "" : "(",
-                         fmt::join(values, ", "), one ? "" : ")");
-  for (const std::string& result : wrapped.results)
+      parts->head + block(tuple(with("of_", parts->results)), parts->body, tuple(parts->values));
+  for (const std::string& result : parts->results)
     program += fmt::format("keep kept_{0} = of_{0}\noutput sum_{0} = sum[*](of_{0})\n", result);
-  wrapped.plain.program.text.text = plain;
-  wrapped.block.program.text.text = program;
-  for (Case* each : {&wrapped.plain, &wrapped.block}) {
-    for (auto& [name, module] : each->program.text.modules) module = without_traces(module);
-  }
-  return wrapped;
+  return Wrapped{with_text(c, parts->plain), with_text(c, std::move(program)), parts->results};
 }
 
 // What a client has computed, a row of *client, as the value it is.
@@ -296,6 +318,120 @@ keep old
   }
   for (const auto& [name, value] : apart.results.outputs)
     EXPECT_EQ(compare(packed.results.outputs.at(name), value, rounding), std::nullopt) << name;
+}
+
+// A private state goes on where it was, at its client and for it alone: after three iterations of own <- own / 2 + v it is
+// 1.75 v, where v is what the client computes in a block that also sees its own state.
+Verdict private_states_stay(const Case& c) {
+  const std::optional<Parts> parts = parts_of(c);
+  if (!parts) return std::nullopt;
+  std::vector<std::string> next;
+  std::string states;
+  std::string updates;
+  std::string ends;
+  for (std::size_t i = 0; i < parts->results.size(); ++i) {
+    const std::string& name = parts->results[i];
+    next.push_back(fmt::format("({}) + own_{} / 2", parts->values[i], name));
+    states += fmt::format("private state own_{0} = zeros_like(of_{0})\n", name);
+    updates += fmt::format("own_{0} <- next_{0}\n", name);
+    ends += fmt::format("keep kept_{0} = of_{0}\nkeep state_{0} = own_{0}\n", name);
+    ends += fmt::format("output sum_{0} = sum[*](own_{0})\n", name);
+  }
+  const std::string once =
+      block(tuple(with("of_", parts->results)), parts->body, tuple(parts->values));
+  const std::string again = block(tuple(with("next_", parts->results)), parts->body, tuple(next));
+  const Case looped =
+      with_text(c, parts->head + once + states + "repeat 3 {\n" + again + updates + "}\n" + ends);
+  const Compiled program = compiled(looped);
+  if (!program.error.empty()) return program.error;
+  const Outcome got = run_engine(looped, *program.program);
+  const Outcome want = run_reference(looped, *program.program);
+  if (const Verdict broken = compare(got, want, rounding)) return "grouped: " + *broken;
+  if (!got.report) return std::nullopt;
+  for (const std::string& name : parts->results) {
+    const std::vector<Tensor>& of_clients = got.report->results.kept.at("state_" + name);
+    for (std::size_t i = 0; i < of_clients.size(); ++i) {
+      Tensor expected = got.report->results.kept.at("kept_" + name).at(i);
+      for (double& value : expected.data) value += (value + value / 2) / 2;
+      if (const Verdict broken = compare(of_clients[i], expected, rounding))
+        return fmt::format("client {}, state {}: {}", i, name, *broken);
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(LocalLaws, PrivateStatesStay) {
+  check_law("LocalLaws.PrivateStatesStay", {}, 300, private_states_stay);
+}
+
+// An input over the bare star, whose records batches are taken of; empty when there is none.
+std::string name_of_records(const Case& c) {
+  for (const InputSpec& input : c.program.inputs) {
+    if (input.type.federated() && input.type.record_set().empty()) return input.name;
+  }
+  return {};
+}
+
+// A pass over batches takes every record once, in parts of so many and a last one that may be smaller. One batch of all is
+// the program itself; without records there is no pass.
+Verdict batches_are_a_pass(const Case& c) {
+  const std::optional<Parts> parts = parts_of(c);
+  const std::string records = name_of_records(c);
+  if (!parts || records.empty()) return std::nullopt;
+  Random random = c.choices();
+  const std::int64_t size = random.chance(50) ? random.between(1, 7) : max_records * 30;
+  std::string states;
+  std::string updates;
+  std::vector<std::string> names = with("last_", parts->results);
+  std::vector<std::string> values = names;
+  for (std::size_t i = 0; i < parts->results.size(); ++i) {
+    states += fmt::format("state last_{} = zeros_like({})\n", parts->results[i], parts->values[i]);
+    updates += fmt::format("last_{} <- {}\n", parts->results[i], parts->values[i]);
+  }
+  for (const auto& [name, value] :
+       {std::pair<std::string, std::string>{"seen", fmt::format("seen + records({})", records)},
+        {"batch_count", "batch_count + 1"}}) {
+    states += fmt::format("state {} = 0\n", name);
+    updates += fmt::format("{} <- {}\n", name, value);
+    names.push_back("of_" + name);
+    values.push_back(name);
+  }
+  const std::string pass = fmt::format("repeat batches({}, {}) {{\n{}{}}}\n", size,
+                                       random.between(0, 1000), parts->body, updates);
+  std::string program =
+      parts->head + block(tuple(with("of_", parts->results)), parts->body, tuple(parts->values)) +
+      block(tuple(names), parts->body + states + pass, tuple(values));
+  for (const std::string& name : with("of_", parts->results))
+    program += fmt::format("keep kept_{0} = {0}\n", name);
+  for (const std::string& name : names)
+    program += fmt::format("keep kept_{0} = {0}\noutput sum_{0} = sum[*]({0})\n", name);
+  const Case passed = with_text(c, program);
+  const Compiled done = compiled(passed);
+  if (!done.error.empty()) return done.error;
+  const Outcome got = run_engine(passed, *done.program);
+  const Outcome want = run_reference(passed, *done.program);
+  if (const Verdict broken = compare(got, want, rounding)) return "grouped: " + *broken;
+  if (!got.report) return std::nullopt;
+  const auto kept = [&](const std::string& name, std::size_t client) {
+    return got.report->results.kept.at("kept_" + name).at(client);
+  };
+  for (std::size_t i = 0; i < c.federation.clients.size(); ++i) {
+    const double count = static_cast<double>(
+        record_counts(done.program->plan->program, c.federation.clients[i]).at(""));
+    if (kept("of_seen", i).item() != count) return fmt::format("client {} did not see all", i);
+    if (kept("of_batch_count", i).item() != std::ceil(count / static_cast<double>(size)))
+      return fmt::format("client {} had {} batches", i, kept("of_batch_count", i).item());
+    if (count == 0 || count > static_cast<double>(size)) continue;
+    for (const std::string& name : parts->results) {
+      if (const Verdict broken = compare(kept("last_" + name, i), kept("of_" + name, i), rounding))
+        return fmt::format("client {}, one batch, result {}: {}", i, name, *broken);
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(LocalLaws, BatchesAreAPass) {
+  check_law("LocalLaws.BatchesAreAPass", {}, 300, batches_are_a_pass);
 }
 
 // What a client computes does not change, to the bit, when the others' records do, or when there are no others.

@@ -53,6 +53,18 @@ formulas <- c(
   "y ~ `blood pressure`", "y ~ `blood pressure` * sex", "y ~ log(`blood pressure`) + I(`blood pressure`^2)",
   "log(y) ~ x", "I(y > 3) ~ x", "sqrt(y) ~ x * sex", "sex ~ x", "smoker ~ x + z", "cbind(n, z) ~ x", "~ x + sex", "~ sex:ward - 1",
   "n ~ x + offset(log(z))", "n ~ offset(log(z)) + x + offset(x)", "n ~ sex + offset(z) - 1",
+  "y ~ x * z:sex", "y ~ (x + z)**2", "y ~ ward:sex:arm", "y ~ ward:sex:arm - 1", "y ~ sex %in% ward", "y ~ ward/sex/arm", "y ~ sex/ward/arm - 1",
+  "y ~ ward/x + sex", "y ~ (ward + sex)/arm", "y ~ sex * (x + z)", "y ~ (sex + x)^2 - sex", "y ~ ward * poly(x, 2, raw = TRUE) - 1",
+  "y ~ poly(x, 2, raw = TRUE):poly(z, 2, raw = TRUE)", "y ~ I(x^2) * ward", "y ~ x:z:sex", "y ~ x * z * sex - x:z:sex", "y ~ 0 + ward:x",
+  "y ~ 0 + x + ward:x", "y ~ 0 + ward + ward:x", "y ~ sex + 0 + arm", "y ~ -1 + x:sex:arm", "y ~ sex:x + arm:x - 1", "y ~ sex:x:ward",
+  "y ~ smoker:sex", "y ~ smoker:sex - 1", "y ~ smoker:x", "y ~ smoker/x", "y ~ smoker * I(x > 2)", "y ~ C(sex):C(ward)",
+  "y ~ relevel(ward, ref = \"c\"):sex - 1", "y ~ relevel(ward, ref = \"d\")", "y ~ relevel(ward, ref = \"d\"):x + sex", "y ~ as.factor(ward)", "y ~ as.factor(sex):x",
+  "y ~ `blood pressure`:ward", "y ~ I(`blood pressure` - 100) * sex", "y ~ log(x + 1) * sqrt(z)", "y ~ exp(x):ward - 1",
+  "log(n + 1) ~ sex * ward + offset(x)", "n ~ x + offset(2 * z) + sex", "n ~ offset(x) + offset(I(z^2)) + sex:x",
+  "y ~ (sex + ward + arm)^2 - sex:ward", "y ~ (sex + ward + arm)^3 - sex:ward:arm - 1", "y ~ sex + ward - sex", "y ~ sex * ward - 1 - sex", "y ~ x %in% sex - 1",
+  "y ~ . - n - smoker + x:z", "y ~ x + I(x * (z > 3))", "y ~ I((x > 1) + (z > 3))", "y ~ ifelse(sex == \"m\", x, z)", "y ~ pmin(x, 3):sex", "y ~ 1 + sex",
+  "y ~ ((sex)):((x))", "y ~ z - z + x", "y ~ x + z:sex:arm + sex", "y ~ I(-(x - 2)^2)", "y ~ I(x^-1) + I(2^x)", "y ~ I(x/z/2) + I(x - (z - 1))", "y ~ I(x%%2 == 0)",
+  "cbind(y, log(z)) ~ sex - 1", "I(sex == \"m\") ~ x", "y ~ is.na(x) + z", "y ~ trunc(x) + sign(-x)",
   "y ~ x + z + sex + ward + arm + smoker + code", "y ~ . - smoker - n", "y ~ (. - n - smoker - code)^2 - `blood pressure`")
 formulas <- setdiff(formulas, "y ~ factor(ward, levels = LEVELS)")
 

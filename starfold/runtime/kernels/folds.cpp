@@ -133,6 +133,29 @@ void deviations(const double* x, double center, std::size_t n, double* first, do
   *second = lanes<Sum>(hn::Add(square_a, square_b));
 }
 
+double center(const double* x, double center, double* out, std::size_t n) {
+  const D d;
+  const std::size_t step = hn::Lanes(d);
+  const V c = number(center);
+  V sum_a = number(0);
+  V sum_b = sum_a;
+  std::size_t i = 0;
+  for (; i + 2 * step <= n; i += 2 * step) {
+    const V a = hn::Sub(hn::Load(d, x + i), c);
+    const V b = hn::Sub(hn::Load(d, x + i + step), c);
+    hn::Store(a, d, out + i);
+    hn::Store(b, d, out + i + step);
+    sum_a = hn::Add(sum_a, a);
+    sum_b = hn::Add(sum_b, b);
+  }
+  for (; i < n; i += step) {
+    const V a = hn::Sub(hn::Load(d, x + i), c);
+    hn::Store(a, d, out + i);
+    sum_a = hn::Add(sum_a, hn::IfThenElseZero(hn::FirstN(d, n - i), a));
+  }
+  return lanes<Sum>(hn::Add(sum_a, sum_b));
+}
+
 double sum_exp(const double* x, double top, std::size_t n) {
   const D d;
   const std::size_t step = hn::Lanes(d);
@@ -194,7 +217,7 @@ void extreme(const double* const* columns, std::size_t count, double* out, std::
 constexpr Extremes kExtremes = {extreme<Larger>, extreme<Smaller>};
 
 constexpr Folds kFolds = {fold<Sum>, fold<Prod>, fold<Min>, fold<Max>, any,
-                          all,       deviations, sum_exp,   dot};
+                          all,       deviations, center,    sum_exp,   dot};
 
 }  // namespace
 

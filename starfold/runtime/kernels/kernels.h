@@ -44,6 +44,8 @@ struct Folds {
   bool (*all)(const double* x, std::size_t n);
   // first = sum of (x - center), second = sum of their squares.
   void (*deviations)(const double* x, double center, std::size_t n, double* first, double* second);
+  // out = x - center, and the sum of it.
+  double (*center)(const double* x, double center, double* out, std::size_t n);
   double (*sum_exp)(const double* x, double top, std::size_t n);  // of exp(x - top), top finite
   double (*dot)(const double* a, const double* b, std::size_t n);
 };

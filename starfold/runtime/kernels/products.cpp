@@ -44,10 +44,25 @@ struct Rounded {
   static HWY_INLINE V add(V a, V b, V c) { return hn::Add(hn::Mul(a, b), c); }
 };
 
+// Two cache lines of numbers. What comes after columns in memory is mostly the next block: passes over a block that comes from
+// memory ask for one line of two each, so that the next one is on its way all the time.
+constexpr std::size_t kLines = 2 * kPad;
+HWY_INLINE void fetch(const double* x) { __builtin_prefetch(x, 0, 2); }
+
+// How far the next block is, if so many columns follow each other that blocks come from memory; or 0.
+std::size_t next_block(Columns columns, std::size_t count, std::size_t n) {
+  constexpr std::size_t many = 16;
+  const std::size_t size = count * padded(n);
+  return count >= many &&
+                 columns[count - 1] - columns[0] == static_cast<std::ptrdiff_t>(size - padded(n))
+             ? size
+             : 0;
+}
+
 // out_j = [out_j +] sum over K columns.
 template <class With, std::size_t J, std::size_t K, bool add>
 void combine_tile(Columns columns, Columns weights, std::size_t stride, double* const* out,
-                  std::size_t n) {
+                  std::size_t ahead, std::size_t n) {
   const D d;
   const double* x[K];
   V w[J][K];
@@ -55,7 +70,7 @@ void combine_tile(Columns columns, Columns weights, std::size_t stride, double* 
     x[k] = columns[k];
     for (std::size_t j = 0; j < J; ++j) w[j][k] = hn::Set(d, weights[j][k * stride]);
   }
-  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+  const auto step = [&](std::size_t i) HWY_ATTR {
     V sum[J];
     for (std::size_t j = 0; j < J; ++j) sum[j] = add ? hn::Load(d, out[j] + i) : hn::Zero(d);
     for (std::size_t k = 0; k < K; ++k) {
@@ -63,33 +78,42 @@ void combine_tile(Columns columns, Columns weights, std::size_t stride, double* 
       for (std::size_t j = 0; j < J; ++j) sum[j] = With::add(w[j][k], v, sum[j]);
     }
     for (std::size_t j = 0; j < J; ++j) hn::Store(sum[j], d, out[j] + i);
+  };
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; ahead != 0 && i + kLines <= n; i += kLines) {
+    for (std::size_t k = 0; k < K; ++k) fetch(x[k] + i + ahead);
+    for (std::size_t l = 0; l < kLines; l += lanes) step(i + l);
   }
+  for (; i < n; i += lanes) step(i);
 }
 
 template <class With, std::size_t J, bool add>
 void combine_some(Columns columns, std::size_t count, Columns weights, std::size_t stride,
-                  double* const* out, std::size_t n) {
+                  double* const* out, std::size_t ahead, std::size_t n) {
   switch (count) {
     case 1:
-      return combine_tile<With, J, 1, add>(columns, weights, stride, out, n);
+      return combine_tile<With, J, 1, add>(columns, weights, stride, out, ahead, n);
     case 2:
-      return combine_tile<With, J, 2, add>(columns, weights, stride, out, n);
+      return combine_tile<With, J, 2, add>(columns, weights, stride, out, ahead, n);
     case 3:
-      return combine_tile<With, J, 3, add>(columns, weights, stride, out, n);
+      return combine_tile<With, J, 3, add>(columns, weights, stride, out, ahead, n);
     default:
-      return combine_tile<With, J, 4, add>(columns, weights, stride, out, n);
+      return combine_tile<With, J, 4, add>(columns, weights, stride, out, ahead, n);
   }
 }
 
 template <class With, std::size_t J>
 void combine_outputs(Columns columns, std::size_t count, Columns weights, std::size_t stride,
                      double* const* out, std::size_t n) {
-  combine_some<With, J, false>(columns, std::min<std::size_t>(count, 4), weights, stride, out, n);
+  const std::size_t ahead = next_block(columns, count, n);
+  combine_some<With, J, false>(columns, std::min<std::size_t>(count, 4), weights, stride, out,
+                               ahead, n);
   for (std::size_t k = 4; k < count; k += 4) {
     const double* rest[J];
     for (std::size_t j = 0; j < J; ++j) rest[j] = weights[j] + k * stride;
     combine_some<With, J, true>(columns + k, std::min<std::size_t>(count - k, 4), rest, stride, out,
-                                n);
+                                ahead, n);
   }
 }
 
@@ -351,7 +375,8 @@ void pair_sum(Columns a, Columns b, std::size_t count, double* out, std::size_t 
 
 // All dot products of I with J columns, added to out.
 template <std::size_t I, std::size_t J>
-void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n) {
+void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n,
+               std::size_t ahead = 0) {
   const D d;
   const std::size_t step = hn::Lanes(d);
   const double* x[I];
@@ -363,14 +388,19 @@ void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n
   }
   for (std::size_t j = 0; j < J; ++j) y[j] = b[j];
   std::size_t r = 0;
-  for (; r + step <= n; r += step) {
+  const auto add = [&](std::size_t at) HWY_ATTR {
     V right[J];
-    for (std::size_t j = 0; j < J; ++j) right[j] = hn::Load(d, y[j] + r);
+    for (std::size_t j = 0; j < J; ++j) right[j] = hn::Load(d, y[j] + at);
     for (std::size_t i = 0; i < I; ++i) {
-      const V left = hn::Load(d, x[i] + r);
+      const V left = hn::Load(d, x[i] + at);
       for (std::size_t j = 0; j < J; ++j) sum[i][j] = hn::MulAdd(left, right[j], sum[i][j]);
     }
+  };
+  for (; ahead != 0 && r + kLines <= n; r += kLines) {
+    for (std::size_t i = 0; i < I; ++i) fetch(x[i] + r + kPad + ahead);
+    for (std::size_t l = 0; l < kLines; l += step) add(r + l);
   }
+  for (; r + step <= n; r += step) add(r);
   if (r < n) {
     const auto mask = hn::FirstN(d, n - r);
     V right[J];
@@ -408,7 +438,8 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
   std::size_t i = 0;
   // Against a single column, eight sums at a time hide the latency of adding.
   if (columns_b == 1) {
-    for (; i + 8 <= columns_a; i += 8) gram_tile<8, 1>(a + i, b, out + i, 1, n);
+    const std::size_t ahead = next_block(a, columns_a, n);
+    for (; i + 8 <= columns_a; i += 8) gram_tile<8, 1>(a + i, b, out + i, 1, n, ahead);
   }
   for (; i < columns_a; i += 4) {
     const std::size_t first = upper ? i : 0;  // tiles on the diagonal are computed whole
