@@ -63,7 +63,9 @@ Coordinator::Coordinator(std::shared_ptr<const CompiledProgram> program, Setting
   sizes_ = bind_settings(program_->plan->program, settings_);
   Bytes terms;
   if (identity_.terms) {
-    if (identity_.terms->promise.at == privacy::At::distributed && !identity_.group)
+    // An owner's trial says how many shares there would be, and nothing of it leaves.
+    if (identity_.terms->promise.at == privacy::At::distributed && !identity_.group &&
+        identity_.terms->shares == 0)
       throw privacy::NotPrivate(
           "the run cannot be private: at = \"distributed\" needs [secure_aggregation], or the "
           "server "

@@ -53,7 +53,10 @@ Desk::Desk(NodeConfig config, DeskOptions options)
       options_(options),
       policy_hash_(starfold::policy_hash(config_.policy)) {
   if (options_.threads <= 0) options_.threads = static_cast<int>(hardware_threads());
-  if (options_.dry) return;
+  if (options_.dry) {
+    ledger_.emplace(Ledger::look({config_.ledger, config_.ledger_head(), config_.name}));
+    return;
+  }
   prepare_folder(config_);
   identity_ = load_identity(config_);
   ledger_.emplace(Ledger::open({config_.ledger, config_.ledger_head(), config_.name}));
@@ -112,7 +115,7 @@ Bytes Desk::describe() const {
 }
 
 Protection Desk::protection(const Session& session) const {
-  return {session.group.has_value() || options_.masked, session.terms};
+  return {session.group.has_value() || options_.group.has_value(), session.terms};
 }
 
 // --- starting a run -------------------------------------------------------------------------------
@@ -147,7 +150,8 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   session->plan = request.plan = session->program->hash;
   session->group = message.group;
   session->agreement = request.agreement =
-      agreement(session->plan, message.bindings, message.group, message.privacy);
+      agreement(session->plan, message.bindings, options_.dry ? options_.group : message.group,
+                message.privacy);
   try {
     if (!message.privacy.empty()) session->terms = privacy::decode_terms(message.privacy);
   } catch (const RunError& error) {
@@ -163,6 +167,7 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
     if (!identity_) refuse_request(Refusal::broken_protocol, "a trial has no key to mask with");
     require(forbids_group(config_.policy, *session->group, secure::signing_key(*identity_)));
   }
+  if (options_.group) require(forbids_group(config_.policy, *options_.group, trial_key()));
   if (const Forbidden forbidden =
           forbids_study(config_.policy, account(*session), session->plan, protection(*session))) {
     if (forbidden->reason == Refusal::pending || forbidden->reason == Refusal::max_refusals)
@@ -170,8 +175,7 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
     throw Refused{*forbidden};
   }
   if (session->terms) {
-    // In a trial of a study that masks its states there is no group, and nothing leaves.
-    if (!options_.masked) require(forbids_noise(*session->terms, session->group));
+    require(forbids_noise(*session->terms, options_.dry ? options_.group : session->group));
     if (last) session->epsilon = last->epsilon;
     if (last) session->answered = last->answered;
     const privacy::Promise& promise = session->terms->promise;
@@ -332,7 +336,8 @@ void Desk::charge(const Session& session, std::uint32_t round, LedgerEntry& line
                                "answered as often",
                                round + 1, most));
   line.epsilon = std::max(0.0, plan->spent_with(session.epsilon, round) - session.epsilon);
-  if (session.epsilon == 0) line.delta = plan->promise().delta;
+  // What no record can change costs neither.
+  if (session.epsilon == 0 && plan->rounds()[round].cost > 0) line.delta = plan->promise().delta;
   const Account had = total();
   require(forbids_spending(config_.policy, had, line.epsilon, line.delta));
   if (!config_.policy.budget) return;
@@ -354,7 +359,7 @@ void Desk::keep_own(const Request& request, const Session& session, const Round&
     file.text(bytes);
     private_->keep(request.run, *request.sequence, file.take());
   }
-  if (!ledger_) return;
+  if (options_.dry) return;
   const bool keeps = std::any_of(round.stores.begin(), round.stores.end(), [](const Store& store) {
     return store.what == Store::What::keep;
   });

@@ -24,8 +24,8 @@ struct DeskOptions {
   int threads = 0;          // 0: as many as the machine has
   std::int64_t memory = 0;  // bytes for records; 0: half of the machine's
   bool dry = false;         // a trial: nothing is written down, and owners need not have approved
-  bool masked =
-      false;  // a trial of a study that masks its states: here they are looked at as they are
+  // A trial of a study that masks its states: with whom. Here they are looked at as they are.
+  std::optional<secure::Group> group = {};
 };
 
 // What goes back, and whether it tells by its time: a refusal that depends on records is held back until others would
@@ -80,6 +80,7 @@ class Desk {
   void record(const LedgerEntry& entry);
   Account account(const Session& session) const;
   Account total() const;
+  secure::Key trial_key() const;
   void charge(const Session& session, std::uint32_t round, LedgerEntry& line);
   Protection protection(const Session& session) const;
   std::optional<LastReply> last_reply(const std::string& run) const;
@@ -89,12 +90,12 @@ class Desk {
   NodeConfig config_;
   DeskOptions options_;
   std::string policy_hash_;
-  std::optional<Ledger> ledger_;  // none in a trial, and no replies either
+  std::optional<Ledger> ledger_;  // in a trial only looked at; there are no replies either
   std::optional<Replies> replies_;
   std::optional<Replies> private_;  // private states, kept as replies are
   std::optional<Approvals> approvals_;
   secure::Identity identity_;  // none in a trial
-  std::map<std::string, Account> trial_accounts_;
+  Account trial_;              // what the study had in a trial
   mutable ProgramCache cache_;
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by run
   std::uint64_t clock_ = 0;                                   // counts requests

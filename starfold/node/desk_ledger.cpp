@@ -3,6 +3,7 @@
 
 #include "starfold/base/utf8.h"
 #include "starfold/node/desk_session.h"
+#include "starfold/node/identity.h"
 #include "starfold/plan/explain.h"
 #include "starfold/privacy/masked_states.h"
 
@@ -18,7 +19,7 @@ Answer Desk::refuse(const Request& request, const Decision& decision) {
   line.counted = hidden;
   Refusal reason = decision.reason;
   // Requests that cost their sender nothing must not fill the disk: beyond a rate they are counted, and told of in one line.
-  if (!line.counted && ledger_ && !refusal_lines_.take()) {
+  if (!line.counted && !options_.dry && !refusal_lines_.take()) {
     ++unwritten_;
     return {encode_message(RefuseMessage{reason}), hidden, false};
   }
@@ -81,7 +82,7 @@ LedgerEntry Desk::entry(const Request& request, const char* kind) const {
 }
 
 void Desk::record(const LedgerEntry& entry) {
-  if (ledger_) {
+  if (!options_.dry) {
     if (unwritten_ > 0) {
       LedgerEntry note;
       note.kind = "note";
@@ -92,39 +93,45 @@ void Desk::record(const LedgerEntry& entry) {
     ledger_->append(entry);
     return;
   }
-  Account& account = trial_accounts_[entry.agreement];
   if (entry.decision != "sent" || entry.kind != "encode") return;
-  account.numbers += entry.numbers;
-  account.epsilon += entry.epsilon;
-  account.delta += entry.delta;
-  ++account.rounds;
+  trial_.numbers += entry.numbers;
+  trial_.epsilon += entry.epsilon;
+  trial_.delta += entry.delta;
+  ++trial_.rounds;
 }
 
 // What all studies together have had.
 Account Desk::total() const {
-  if (ledger_) return ledger_->total();
-  Account all;
-  for (const auto& [agreement, account] : trial_accounts_) {
-    all.epsilon += account.epsilon;
-    all.delta += account.delta;
-  }
+  Account all = ledger_->total();
+  all.epsilon += trial_.epsilon;
+  all.delta += trial_.delta;
   return all;
 }
 
 // What the owner has said of this study, and what all studies with its plan have had: bindings that mean the same are
 // easily made to look different.
 Account Desk::account(const Session& session) const {
-  if (!ledger_) {
-    const auto found = trial_accounts_.find(session.agreement);
-    return found == trial_accounts_.end() ? Account() : found->second;
-  }
   Account account = ledger_->plan(session.plan);
   account.standing = ledger_->study(session.agreement).standing;
+  account.numbers += trial_.numbers;
+  account.rounds += trial_.rounds;
+  // A trial is to show what an owner would approve.
+  if (options_.dry && account.standing != Account::Standing::denied)
+    account.standing = Account::Standing::approved;
   return account;
 }
 
+// Of a trial: this node's own key, or the one that the study says it has.
+secure::Key Desk::trial_key() const {
+  if (const std::optional<secure::Key> own = known_key(config_)) return *own;
+  for (const secure::Member& member : options_.group->members) {
+    if (member.name == config_.name) return member.key;
+  }
+  return {};
+}
+
 std::optional<LastReply> Desk::last_reply(const std::string& run) const {
-  return ledger_ ? ledger_->run(run) : std::nullopt;
+  return options_.dry ? std::nullopt : ledger_->run(run);
 }
 
 }  // namespace starfold

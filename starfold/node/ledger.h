@@ -73,6 +73,9 @@ class Ledger {
   // Opens it, or begins it. A torn last line, which a crash leaves, is cut off, with a note in the ledger. RunError when another
   // process has it, its chain is broken, or it is behind its head: then it was rolled back.
   static Ledger open(LedgerPlace place, WallClock now = system_clock_now);
+  // What it says so far, for whoever only asks: nothing is written, locked or put right, also while a node writes to it. Empty when
+  // there is none yet. Nothing can be appended. RunError when the file cannot be read.
+  static Ledger look(LedgerPlace place);
 
   // Adds a line; when this returns, it is on the disk. When it cannot be (the disk is full), the file is as it was and RunError is
   // thrown: then nothing may leave.
@@ -91,6 +94,7 @@ class Ledger {
  private:
   struct Repair;
 
+  explicit Ledger(LedgerPlace place);
   Ledger(LedgerPlace place, WallClock now);
   Repair read();
   void repair(const Repair& repair);

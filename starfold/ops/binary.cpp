@@ -50,9 +50,8 @@ Interval power_range(Interval a, Interval b) {
     return range::outward({std::exp(exponent.lo), std::exp(exponent.hi)});
   }
   if (b.lo != b.hi || b.lo < 1 || b.lo != std::floor(b.lo)) return {};
-  const double top = std::pow(a.size(), b.lo);
-  const bool even = std::fmod(b.lo, 2) == 0;
-  return range::outward({even ? 0 : -top, top});
+  if (std::fmod(b.lo, 2) != 0) return range::outward({std::pow(a.lo, b.lo), std::pow(a.hi, b.lo)});
+  return range::outward({a.hi < 0 ? std::pow(a.hi, b.lo) : 0, std::pow(a.size(), b.lo)});
 }
 
 enum Traits : unsigned { plain = 0, cheap = 1, truth = 2, jointly = 4, singly = 8, first = 16 };

@@ -183,6 +183,45 @@ Box products(const ir::Program& program, const ir::Node& node, const std::vector
                      [](const std::vector<Interval>& x) { return range::times(x[0], x[1]); });
 }
 
+// x * (c - x) for x in an interval.
+Interval times_rest(Interval x, double c) {
+  const auto at = [&](double t) { return t * (c - t); };
+  const bool top = x.lo < c / 2 && c / 2 < x.hi;
+  Interval product = range::outward(
+      {std::min(at(x.lo), at(x.hi)), top ? at(c / 2) : std::max(at(x.lo), at(x.hi))});
+  if (x.lo >= 0 && x.hi <= c) product.lo = std::max(product.lo, 0.0);
+  return product;
+}
+
+Interval squared(Interval x) {
+  const double least = x.lo <= 0 && x.hi >= 0 ? 0 : std::min(std::abs(x.lo), std::abs(x.hi));
+  const Interval product = range::outward({least * least, x.size() * x.size()});
+  return {std::max(product.lo, 0.0), product.hi};
+}
+
+// Products whose factors depend on each other: of a value with itself, or with what is left of a number, as m * (1 - m). What holds for
+// them holds where factors are put on grids one by one, too: they are moved into their bounds together.
+std::optional<Box> dependent_product(const ir::Program& program, const ir::Node& node,
+                                     const std::vector<Box>& operands) {
+  const bool folds = node.op->family == Family::matmul && ir::is_fold(program.graph, node) &&
+                     node.type().rank() == 0;
+  if (!folds && !ir::is_op(node, "*", 2)) return std::nullopt;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const ir::Node& other = program.graph[node.args[1 - i]];
+    const bool same = node.args[0] == node.args[1];
+    const bool rest = ir::is_op(other, "-", 2) && other.args[1] == node.args[i] &&
+                      program.graph[other.args[0]].kind == ir::Kind::constant &&
+                      program.graph[other.args[0]].type().rank() == 0;
+    if (!(same || rest) || !operands[i].hull().bounded()) continue;
+    const double c = same ? 0 : program.graph[other.args[0]].value.item();
+    const auto product = [&](Interval x) { return same ? squared(x) : times_rest(x, c); };
+    if (folds) return Box::all(product(operands[i].hull()), 0);
+    return map_entries({operands[i]}, node.type().rank(),
+                       [&](const std::vector<Interval>& x) { return product(x[0]); });
+  }
+  return std::nullopt;
+}
+
 bool is_map(const Op& op) {
   return op.kernel == Kernel::unary || op.kernel == Kernel::binary ||
          op.kernel == Kernel::ternary || op.kernel == Kernel::clip_norm;
@@ -195,6 +234,7 @@ Box box_of(const ir::Program& program, const ir::Node& node, const std::vector<B
   const std::size_t rank = node.type().rank();
   if (const auto box = by_meaning(program, node, operands, sizes)) return *box;
   if (!node.op->range) return Box::all({}, rank);
+  if (const auto box = dependent_product(program, node, operands)) return *box;
   if (is_map(*node.op)) {
     return map_entries(operands, rank,
                        [&](const std::vector<Interval>& x) { return node.op->range(x, 1); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "starfold/ir/builder.h"
@@ -273,6 +274,30 @@ NodeId product_in_units(ir::Program& to, ir::Node node, const Gridded& on) {
   return build.call("*", {product, build.number(on.grid)});
 }
 
+// A run that stops says of one record what it holds: where a label or an index outside stops others, a private run goes on. A label
+// that is none is missing, and what is looked up with such an index is nan, which `quantize` takes for the number nearest to 0.
+NodeId valid_index(ir::Builder& build, NodeId index, const Size& count, NodeId otherwise) {
+  const NodeId inside = build.mul(build.call(">=", {index, build.number(1)}),
+                                  build.call("<=", {index, build.size(count)}));
+  const NodeId whole = build.call("==", {build.call("floor", {index}), index});
+  return build.call("where", {build.mul(inside, whole), index, otherwise});
+}
+
+ir::Node without_refusal(ir::Program& to, ir::Node node) {
+  ir::Builder build(to, node.span);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  if (ir::is_op(node, "one_hot", 1))
+    node.args[0] = valid_index(build, node.args[0], node.attrs.sizes[0], build.number(nan));
+  if (ir::is_op(node, "[e]", 2) && build.type(node.args[1]).federated()) {
+    const NodeId table = node.args[0];
+    const Size rows = build.type(table).dims[0].size;
+    const NodeId after = build.add(build.size(rows), build.number(1));
+    node.args[1] = valid_index(build, node.args[1], rows, after);
+    node.args[0] = build.call("concat", {table, build.mul(table, build.number(nan))}, {0});
+  }
+  return node;
+}
+
 }  // namespace
 
 std::shared_ptr<const Plan> on_grids(const Plan& plan, const std::vector<GriddedFold>& folds) {
@@ -286,7 +311,8 @@ std::shared_ptr<const Plan> on_grids(const Plan& plan, const std::vector<Gridded
       return gridded(to, std::move(node), *found->second);
     if (const auto found = products.find(old); found != products.end())
       return product_in_units(to, std::move(node), *found->second);
-    return to.graph.add(std::move(node));
+    const bool refuses = node.kind == ir::Kind::apply && node.op->refuses && node.federated();
+    return to.graph.add(refuses ? without_refusal(to, std::move(node)) : std::move(node));
   });
   ir::verify(program, "on_grids");
   auto result = std::make_shared<Plan>(plan_lowered(std::move(program)));

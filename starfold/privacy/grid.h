@@ -36,7 +36,8 @@ struct GriddedFold {
 GriddedFold choose_grid(const Plan& plan, const Bounds& bounds, ir::NodeId fold,
                         const SizeValues& sizes, double size, double most_size);
 
-// The plan with its folds on grids: the same rounds, merges and received values.
+// The plan with its folds on grids: the same rounds, merges and received values. No record can make it refuse by
+// a label or an index.
 std::shared_ptr<const Plan> on_grids(const Plan& plan, const std::vector<GriddedFold>& folds);
 
 }  // namespace starfold::privacy

@@ -106,7 +106,8 @@ class Decoder {
 std::vector<OutputChange> output_changes(const std::shared_ptr<const Plan>& plan,
                                          const SizeValues& sizes, const Terms& terms,
                                          const std::vector<MergedChange>& merged) {
-  require_one_release(*plan, Dependence(*plan));
+  const Dependence dependence(*plan);
+  require_one_release(*plan, dependence);
   const ir::Program& program = plan->program;
   std::int64_t numbers = 0;
   for (const MergedChange& merge : merged) numbers += merge.numbers;
@@ -152,7 +153,13 @@ std::vector<OutputChange> output_changes(const std::shared_ptr<const Plan>& plan
                             column_l2[change.name] * merged[m].l1);
     }
   }
-  for (OutputChange& change : changes) {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    OutputChange& change = changes[i];
+    // What nobody's record is in changes by nothing, and needs no noise.
+    if (!dependence.varies(program.outputs[i].node)) {
+      change.l1 = change.l2 = 0;
+      continue;
+    }
     double squares = 0;
     for (const double x : most[change.name]) {
       change.most = std::max(change.most, x);

@@ -230,6 +230,7 @@ void PrivatePlan::noise_outputs(const Sensitivities& all, const SizeValues& size
   }
   const std::vector<OutputChange> outputs = output_changes(plan_, sizes, terms_, merged);
   const auto weight = [&](const OutputChange& output) {
+    if ((promise.pure() ? output.l1 : output.l2) == 0) return 0.0;
     const auto numbers = static_cast<double>(output.numbers);
     return promise.pure() ? std::cbrt(numbers) : std::sqrt(numbers);
   };
@@ -240,7 +241,7 @@ void PrivatePlan::noise_outputs(const Sensitivities& all, const SizeValues& size
   for (const OutputChange& output : outputs) {
     PrivateMerge noised;
     noised.numbers = output.numbers;
-    noised.cost = budget * weight(output) / total;
+    noised.cost = total > 0 ? budget * weight(output) / total : 0;
     const double real = promise.pure() ? output.l1 : output.l2;
     output_names_.push_back(output.name);
     if (real > 0 && noised.cost > 0) {

@@ -123,13 +123,29 @@ class Analysis {
   }
 
   // Whether no two terms point away from each other, so that |a - b|^2 <= |a|^2 + |b|^2: terms of one sign, and squares
-  // of vectors x' @ x.
+  // of vectors, x' @ x and x' @ (w * x) with weights w that are not negative.
   bool is_acute(const ir::Node& fold, const Box& term) const {
     const Interval all = term.hull();
     if (all.lo >= 0 || all.hi <= 0) return true;
     if (!ir::is_op(fold, "@", 2)) return false;
     const ir::Node& left = node(fold.args[0]);
-    return ir::is_op(left, "permute", 1) && left.args[0] == fold.args[1] && left.type().rank() == 2;
+    if (!ir::is_op(left, "permute", 1) || left.type().rank() != 2) return false;
+    const NodeId vector = left.args[0];
+    const ir::Node& right = node(fold.args[1]);
+    if (vector == fold.args[1]) return true;
+    if (!ir::is_op(right, "*", 2)) return false;
+    return (right.args[0] == vector && is_weight(right.args[1])) ||
+           (right.args[1] == vector && is_weight(right.args[0]));
+  }
+
+  // One number for each record, or for all, that is not negative but for rounding, for which bounds have room.
+  bool is_weight(NodeId id) const {
+    const std::vector<Dim>& dims = node(id).type().dims;
+    const bool single = std::all_of(dims.begin(), dims.end(), [](const Dim& dim) {
+      return dim.star || dim.size.evaluate({}) == 1;
+    });
+    const Interval all = bounds_[id].box.hull();
+    return single && all.lo >= -1e-12 * all.hi;
   }
 
   // Counts have their bound from themselves.

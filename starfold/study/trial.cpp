@@ -8,6 +8,7 @@
 #include "starfold/base/utf8.h"
 #include "starfold/federation/coordinator.h"
 #include "starfold/node/description.h"
+#include "starfold/privacy/shares.h"
 #include "starfold/study/node_table.h"
 
 namespace starfold {
@@ -28,6 +29,21 @@ std::string source_for(const NodeConfig& config, const Study& study) {
       fmt::format("{} names no source of node {}", printable(study.file), printable(config.name)));
 }
 
+// Who would mask with this node. Keys that the study does not pin stand for whatever those nodes will say.
+secure::Group group_of_trial(const Study& study) {
+  secure::Group group{study.secure->threshold, study.secure->minimum_clients, {}};
+  for (const StudyClient& client : study.clients) {
+    const std::optional<secure::Key> pinned = secure::parse_key(client.key);
+    group.members.push_back({client.name, pinned ? *pinned : secure::sha256(client.name)});
+  }
+  return group;
+}
+
+bool pins_all_keys(const Study& study) {
+  return std::none_of(study.clients.begin(), study.clients.end(),
+                      [](const StudyClient& client) { return client.key.empty(); });
+}
+
 }  // namespace
 
 Trial try_study(const NodeConfig& config, const Study& study,
@@ -37,8 +53,13 @@ Trial try_study(const NodeConfig& config, const Study& study,
   trial.source = source_for(config, study);
   DeskOptions options;
   options.dry = true;
-  options.masked = study.secure.has_value();
-  Desk desk(config, options);
+  NodeConfig tried = config;
+  if (study.secure) {
+    options.group = group_of_trial(study);
+    trial.unknown_peers = !config.policy.peers.empty() && !pins_all_keys(study);
+    if (trial.unknown_peers) tried.policy.peers.clear();
+  }
+  Desk desk(std::move(tried), options);
   RunIdentity identity;
   identity.run = any_run;
   identity.study = std::filesystem::path(study.file).filename().string();
@@ -60,9 +81,7 @@ Trial try_study(const NodeConfig& config, const Study& study,
     identity.terms.emplace();
     identity.terms->promise = *study.privacy;
     identity.terms->clients = static_cast<std::int64_t>(study.clients.size());
-    // Nobody is here to mask with, and nothing leaves: a share of noise is taken as noise of this client's own, under the same rules.
-    privacy::At& at = identity.terms->promise.at;
-    if (study.secure && at == privacy::At::distributed) at = privacy::At::client;
+    if (options.group) identity.terms->shares = privacy::sure_shares(*options.group);
   }
   Coordinator coordinator(program, settings, {config.name}, stop, identity);
   while (!coordinator.done()) {
@@ -85,10 +104,12 @@ std::string trial_text(const NodeConfig& config, const Trial& trial) {
                         trial.numbers == 1 ? "number" : "numbers");
   if (!trial.refused) {
     text += "  The policy lets this study run to its end.\n";
-    if (config.policy.budget)
+    if (config.policy.programs == Policy::Programs::approved)
+      text += "  Unless you have approved it already, it first waits for that.\n";
+    if (trial.unknown_peers)
       text +=
-          "  What other studies have spent of the budget was not considered: the ledger says what "
-          "is left.\n";
+          "  The study does not pin the keys of all nodes: whether they are your `peers` shows "
+          "when it runs.\n";
     return text;
   }
   const Decision& no = *trial.refused;

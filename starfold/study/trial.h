@@ -11,10 +11,11 @@ struct Trial {
   std::int64_t rounds = 0;          // answered
   std::int64_t numbers = 0;         // that would have left in them
   std::optional<Decision> refused;  // none: the study would run to its end
+  bool unknown_peers = false;       // the study does not say all keys that the policy asks about
 };
 
-// Runs a study over this node alone, as far as its policy allows. Nothing is recorded and nothing leaves. StudyError when the study
-// has nothing to do with this node, RunError when it cannot run for reasons of its own.
+// Runs a study over this node alone, as far as its policy and what its ledger says was spent allow. Nothing is recorded and nothing
+// leaves. StudyError when the study has nothing to do with this node, RunError when it cannot run for reasons of its own.
 Trial try_study(const NodeConfig& config, const Study& study,
                 const std::shared_ptr<const CompiledProgram>& program, const Settings& settings,
                 const std::atomic<bool>* stop = nullptr);

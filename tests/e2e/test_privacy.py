@@ -161,6 +161,11 @@ def test_noise_at_the_outputs(private):
     answer = private(program, 'epsilon = 100\ndelta = 1e-6\nat = "output"\n')
     assert abs(float(array(answer["outputs"]["half"])) - plain / 2 - 3) < 10
     assert answer["privacy"]["at"] == "output" and len(answer["privacy"]["rounds"]) == 1
+    # What no record is in has no noise, and takes nothing of the budget.
+    alone = private(SUM, 'epsilon = 1\nat = "output"\n')["privacy"]["rounds"][0]["merges"]
+    beside = private(SUM + "output c = 5\n", 'epsilon = 1\nat = "output"\n')
+    assert beside["outputs"]["c"]["data"] == [5]
+    assert beside["privacy"]["rounds"][0]["merges"][0]["scale"] == pytest.approx(alone[0]["scale"], rel=1e-3)
     looped = "input y : [*]\nstate t : [] = 0\nrepeat 2 {\n  t <- t + sum[*](clip(y, 0, 1))\n}\noutput t\n"
     assert private(looped, 'epsilon = 1\nat = "output"\n', code=1)["line"] == 3
 
@@ -231,6 +236,26 @@ def test_over_nodes(three, at):
     for node in three.nodes:
         line = node.lines()[-1]
         assert line["decision"] == "sent" and line["epsilon"] == pytest.approx(20) and line["delta"] == 1e-6
+
+
+@pytest.mark.parametrize("at", ["client", "distributed"])
+@pytest.mark.parametrize("question", [
+    "sum[*](one_hot(where(id == 7, where(x > {}, 9, 1), 1), 3))",
+    "sum[*](clip([1, 2, 3][where(id == 7, where(x > {}, 9, 1), 1)], 0, 3))",
+    "sum[*](one_hot(where(id == 7, where(x > {}, 1.5, 1), 1), 3))",
+])
+def test_no_record_decides_whether_a_run_ends(nodes, question, at):
+    """A program that fails where one record is so would tell it, as often as it is asked, and pay nothing."""
+    for i, name in enumerate(("a", "b", "c")):
+        nodes.add(name, hospital(i))
+    age = hospital(0)["age"][6]
+    for threshold in (age - 1, age + 1):
+        program = f"input x : [*]\ninput id : [*]\noutput s = {question.format(threshold)}\n"
+        path = nodes.study(program, X + '\nid = "id"', extra=f'[privacy]\nepsilon = 50\ndelta = 1e-6\nat = "{at}"\n' + MASKS, keys=True)
+        code, answer, err = nodes.run(path)
+        assert code == 0, err
+        assert abs(array(answer["outputs"]["s"]).ravel()[0] - 600) < 25
+        assert nodes.nodes[0].lines()[-1]["decision"] == "sent"
 
 
 def test_shares_of_noise_over_nodes(three):
@@ -350,6 +375,17 @@ def test_rounds_are_charged_as_they_run(nodes):
     assert spent == pytest.approx([r["epsilon"] for r in answer["privacy"]["rounds"]], rel=1e-6)
 
 
+def test_what_costs_nothing_is_not_charged(nodes):
+    """Where records are replaced their number is known: a round that releases it costs neither epsilon nor delta."""
+    nodes.add("north", hospital(1), "[policy.budget]\nepsilon = 1\ndelta = 1e-6\n")
+    program = "input x : [*]\nlet n = records(x)\noutput s = sum[*](clip(x - n, 0, 100))\noutput n\n"
+    code, answer, err = nodes.run(study(nodes, 'epsilon = 1\ndelta = 1e-6\nneighbours = "replace"\n', program))
+    assert code == 0, err
+    assert answer["outputs"]["n"]["data"] == [200]
+    charges = [(line.get("epsilon", 0), line.get("delta", 0)) for line in nodes.nodes[0].lines() if line.get("kind") == "encode"]
+    assert charges == [(0, 0), (1, 1e-6)]
+
+
 def test_thin_cells_may_leave_with_the_clients_own_noise(nodes):
     columns = hospital(1)
     nodes.add("north", columns)
@@ -364,3 +400,57 @@ def test_an_owner_tries_a_private_study(nodes):
     assert refused.returncode == 1 and "budget" in refused.stdout
     allowed = nodes.command_line("node", "try", node.file, study(nodes, "epsilon = 0.5\n"))
     assert allowed.returncode == 0, allowed.stdout + allowed.stderr
+
+
+SHARES = '[privacy]\nepsilon = {}\ndelta = 1e-6\nat = "distributed"\n'
+MASKS = "[secure_aggregation]\nthreshold = 2\n"
+
+
+def test_an_owner_tries_a_study_with_shares_of_noise(nodes):
+    """What the trial says is what the node does, also where the decision rests on the group, or on what other studies have spent."""
+    policy = 'privacy = "required"\nsecure_aggregation = "required"\n[policy.budget]\nepsilon = 3\ndelta = 1e-5\n'
+    for i, name in enumerate(("a", "b", "c")):
+        nodes.add(name, hospital(i), policy)
+    node = nodes.nodes[0]
+    study = nodes.study(NODE_SUM, X, extra=SHARES.format(2) + MASKS, keys=True)
+
+    def tried(path=study):
+        before = (node.folder / "node.ledger").read_bytes()
+        done = nodes.command_line("node", "try", node.file, path)
+        assert (node.folder / "node.ledger").read_bytes() == before
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = tried()
+    assert code == 0 and "1 round would be answered, 2 numbers" in said and "lets this study run to its end" in said, said
+    assert nodes.run(study)[0] == 0
+    code, said = tried()  # of 3, 1 is left
+    assert code == 1 and "rule budget" in said and nodes.run(study)[1]["refused"]["rule"] == "budget", said
+    code, said = tried(nodes.study(NODE_SUM, X, extra=SHARES.format(0.5), name="open.toml"))
+    assert code == 1 and "[secure_aggregation]" in said, said
+
+    node.stop()
+    node.write(policy.replace("[policy", "minimum_clients = 4\n[policy"))
+    code, said = tried()
+    assert code == 1 and "rule secure_aggregation" in said and "`minimum_clients` asks for 4" in said, said
+    keys = [other.key() for other in nodes.nodes]
+    rest = nodes.study(NODE_SUM, X, extra=SHARES.format(1) + MASKS, keys=True, name="rest.toml")
+    node.write(policy.replace("[policy", f'peers = ["{keys[1]}"]\n[policy'))
+    code, said = tried(rest)
+    assert code == 1 and "key of client c is not among the `peers`" in said, said
+    node.write(policy.replace("[policy", f"peers = {json.dumps(keys[1:])}\n[policy"))
+    assert tried(rest)[0] == 0
+    code, said = tried(nodes.study(NODE_SUM, X, extra=SHARES.format(1) + MASKS, name="free.toml"))
+    assert code == 0 and "does not pin the keys" in said, said
+
+
+def test_an_owner_tries_what_waits_for_approval(nodes):
+    node = nodes.add("north", hospital(1), 'programs = "approved"')
+    path = study(nodes, "epsilon = 1\n")
+    assert nodes.run(path)[1]["refused"]["rule"] == "programs"
+    tried = nodes.command_line("node", "try", node.file, path)
+    assert tried.returncode == 0 and "waits for that" in tried.stdout, tried.stdout + tried.stderr
+    ident = node.lines()[-1]["agreement"]
+    assert nodes.command_line("node", "deny", ident, node.file).returncode == 0
+    assert nodes.run(path)[1]["refused"]["rule"] == "denied"
+    tried = nodes.command_line("node", "try", node.file, path)
+    assert tried.returncode == 1 and "denied" in tried.stdout, tried.stdout + tried.stderr

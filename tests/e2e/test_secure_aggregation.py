@@ -226,6 +226,63 @@ def test_going_on_without_a_client(nodes):
         assert answer["outputs"] == expected["outputs"]
 
 
+class Gone:
+    """Clients of a study that answer so often and then no more."""
+
+    def __init__(self, nodes, study, **answers):
+        self.proxies = []
+        for node in nodes.nodes:
+            if node.name in answers:
+                self.proxies.append(Proxy(node, answers=answers[node.name]))
+                study.write_text(study.read_text().replace(str(node.socket), self.proxies[-1].path))
+        self.study = study
+
+    def run(self, nodes):
+        result = nodes.run(self.study)
+        for proxy in self.proxies:
+            proxy.close()
+            os.unlink(proxy.path)
+        return result
+
+
+@pytest.mark.parametrize("privacy", ["", '[privacy]\nepsilon = 200\ndelta = 1e-6\nat = "distributed"\n'])
+def test_dropping_out_after_a_state_was_sent(nodes, privacy):
+    """It is in the sum: gone at the step that unmasks, at the one that signs who is missing, and both at once."""
+    for i, name in enumerate(("a", "b", "c", "d", "e")):
+        nodes.add(name, hospital(i))
+    wards = [hospital(i)["ward"] for i in range(5)]
+
+    def run(left, **gone):
+        study = secure(nodes, COUNTS, COUNT_INPUTS, 'timeout = "2s"\non_dropout = "continue"', extra=SECURE + "\n" + privacy)
+        code, answer, err = Gone(nodes, study, **gone).run(nodes)
+        assert code == 0, err
+        assert [away["client"] for away in answer["departures"]] == left
+        return answer["outputs"]
+
+    def cells(*members):
+        return [float(sum((wards[i] == ward).sum() for i in members)) for ward in (1, 2, 3)]
+
+    def same(outputs, expected):
+        found = outputs["cells"]["data"]
+        return found == expected if not privacy else np.allclose(found, expected, atol=3) and found != expected
+
+    # A client's answers: what it has, its greeting, keys, shares, a masked state, a signature or shares to unmask.
+    assert same(run([], c=5), cells(0, 1, 2, 3, 4))
+    assert same(run(["c"], c=4, d=5), cells(0, 1, 3, 4))
+    assert same(run(["c"], c=4, d=6), cells(0, 1, 3, 4))
+    assert same(run([], c=5, d=5), cells(0, 1, 2, 3, 4))
+
+
+def test_too_few_are_left_to_unmask(nodes):
+    """Three of five must answer: with two there is no sum, whoever asks."""
+    for i, name in enumerate(("a", "b", "c", "d", "e")):
+        nodes.add(name, hospital(i))
+    study = secure(nodes, COUNTS, COUNT_INPUTS, 'timeout = "2s"\non_dropout = "continue"')
+    code, answer, err = Gone(nodes, study, b=5, c=5, d=5).run(nodes)
+    assert code != 0 and "outputs" not in (answer or {})
+    assert "secure aggregation needs 3" in err, err
+
+
 def test_killed_at_random(three):
     """Nodes and coordinator are killed and started again, one after the other; the sums have the same bits, and no round was charged
     twice."""

@@ -254,6 +254,15 @@ const std::multimap<std::string, std::string> kRowExpressions = {
     {"quantile", "quantile[2](a, 0.3)"},
     {"cov", "cov[1]([[1, 2], [3, 5]]) * b[:, new, new]"},
     {"records", "ones_like(b)"},
+    {"*", "b * b"},
+    {"*", "a * a"},
+    {"*", "(a - 1) * (a - 1)"},
+    {"*", "b * (2 - b)"},
+    {"*", "(1 - a) * a"},
+    {"*", "sigmoid(y) * (1 - sigmoid(y))"},
+    {"^", "a ^ 3"},
+    {"^", "(a - 3) ^ 2"},
+    {"^", "(0 - b) ^ 5"},
 };
 
 std::vector<std::string> row_expressions(const Op& op) {

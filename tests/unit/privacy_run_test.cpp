@@ -162,6 +162,26 @@ TEST(PrivateRun, HostileRecordsAreHeldToTheirBounds) {
   }
 }
 
+// Elsewhere a label or an index outside stops a run; that would tell what one record holds.
+TEST(PrivateRun, LabelsThatAreNoneAddNothing) {
+  const std::vector<double> labels = {1, 1, 2, 3, 0, -1, 1.5, 4, 1e300, std::nan(""), HUGE_VAL};
+  const auto outputs = [&](const std::string& text) {
+    return run("input g : [*]\n" + text, clients_of({{"g", labels}}, 2), promise_of(1e4, 1e-6))
+        .results.outputs.at("s")
+        .data;
+  };
+  const auto near = [](const std::vector<double>& found, const std::vector<double>& expected) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 0.4);
+  };
+  near(outputs("output s = sum[*](one_hot(g, 3))\n"), {2, 1, 1});
+  near(outputs("output s = one_hot(g, 3)' @ clip(g, 0, 2)\n"), {2, 2, 2});
+  near(outputs("output s = sum[*](clip([0, 6, 7][g], 0, 9))\n"), {6 + 7});
+  near(outputs("output s = sum[*](clip([[0, 2], [3, 4], [5, 6]][g], 0, 9))\n"), {8, 14});
+  // Seven of them: 5 is the number nearest to 0 that a record can add.
+  near(outputs("output s = sum[*](clip([5, 6, 7][g], 0, 9))\n"), {5 + 5 + 6 + 7 + 7 * 5});
+}
+
 TEST(PrivateRun, LoopsAreAccountedByTheRoundsTheyRan) {
   const std::string loop =
       "input x : [*]\nstate t : [] = 0\nrepeat 20 {\n  let g = sum[*](clip(x - t, -1, 1))\n"

@@ -52,6 +52,21 @@ TEST(LyingServer, CannotGiveOneKeyTwice) {
   EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
 }
 
+// A member that is left out, or is shown keys that it signed before it was started anew: nobody has their secrets any more.
+TEST(LyingServer, CannotTakeAMembersOwnKeysAway) {
+  Federation f(4);
+  f.begin();
+  f.step();
+  const auto honest = f.question<ShareRequest>(0);
+  auto asked = honest;
+  asked.keys.erase(asked.keys.begin());
+  EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
+  asked = honest;
+  asked.keys[0] = Client(f.group, f.identities[0], run, agreed).keys({1, 0, 2});
+  EXPECT_THROW(f.clients[0].share(asked), ProtocolError);
+  EXPECT_NO_THROW(f.clients[0].share(honest));
+}
+
 TEST(LyingServer, CannotChangeWhoGaveKeysAfterwards) {
   Federation f(4);
   f.begin();

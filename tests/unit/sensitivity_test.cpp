@@ -166,6 +166,29 @@ TEST_F(SensitivityTest, BoundsByProducts) {
   EXPECT_DOUBLE_EQ(*of("output s = sum[*](y > 3)").rounds[0].change.l2.number(), 1);
 }
 
+// Factors that depend on each other, as in variances and the weights of logistic regression.
+TEST_F(SensitivityTest, ProductsWithThemselves) {
+  const auto l2 = [&](const std::string& text) {
+    return std::pair(*of("output s = " + text).rounds[0].change.l2.number(),
+                     *replaced("output s = " + text).rounds[0].change.l2.number());
+  };
+  const auto expect = [&](const std::string& text, double added, double other) {
+    const auto [add, replace] = l2(text);
+    EXPECT_NEAR(add, added, 1e-9 * added) << text;
+    EXPECT_NEAR(replace, other, 1e-9 * other) << text;
+  };
+  expect("sum[*](clip(y, -3, 3) * clip(y, -3, 3))", 9, 9);
+  expect("sum[*](clip(y, 2, 3) * clip(y, 2, 3))", 9, 5);
+  expect("sum[*](sigmoid(y) * (1 - sigmoid(y)))", .25, .25);
+  expect("sum[*]((1 - clip(y, 0.6, 2)) * clip(y, 0.6, 2))", 2, 2.24);
+  expect("sum[*](clip(y, -3, 2) ^ 3)", 27, 35);
+  expect("sum[*](clip(y, -3, -2) ^ 2)", 9, 5);
+  const std::string weighted =
+      "clip_norm(x, 2)' @ ((sigmoid(y) * (1 - sigmoid(y)))[:, new] * clip_norm(x, 2))";
+  expect(weighted, 1, std::sqrt(2.0));
+  expect("clip_norm(x, 2)' @ (tanh(y)[:, new] * clip_norm(x, 2))", 4, 8);  // of either sign
+}
+
 TEST_F(SensitivityTest, FoldsThatBecomeSums) {
   EXPECT_DOUBLE_EQ(*of("output s = norm[*](clip(y, -3, 2))").rounds[0].change.l2.number(), 9);
   EXPECT_NEAR(*of("output s = logsumexp[*](clip(y, -3, 2))").rounds[0].change.l2.number(), 1,
