@@ -1,10 +1,10 @@
 """Time per round over Flower to three sites: Flower alone with an empty message, Starfold's carrier with one of a byte or two, and a
 logistic regression over three Starfold nodes; with the shim or resident workers.
 
-    tools/setup flower && build/flower-venv/bin/python bench/flower_round.py [ROUNDS]
+    tools/setup flower && build/flower-venv/bin/python bench/flower_round.py [ROUNDS [regression]]
 
-The contestants take turns on deployments with TLS and node authentication on loopback; nodes echo, but for the regression. The median of all rounds but the
-first of each turn counts: that one waits for processes to start.
+With `regression` only that, beside Flower alone. The contestants take turns on deployments with TLS and node authentication on loopback; nodes
+echo, but for the regression. The median of all rounds but the first of each turn counts: that one waits for processes to start.
 """
 import json
 import os
@@ -162,12 +162,12 @@ def measure(residents, contestants, rounds, node=ECHOING):
 
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    measure([], {"Flower alone, send_and_receive": lambda federation, count: flower(federation, count, True),
-                 "Flower alone, looking every 0.2 s": lambda federation, count: flower(federation, count, False),
-                 "Starfold's carrier, the shim": starfold}, rounds)
-    measure(NAMES, {"Starfold's carrier, residents": starfold}, rounds)
-    measure([], {"Flower alone, looking every 0.2 s": lambda federation, count: flower(federation, count, False),
-                 "logistic regression, the shim": regression}, rounds, None)
+    empty = {"Flower alone, looking every 0.2 s": lambda federation, count: flower(federation, count, False)}
+    if sys.argv[2:] != ["regression"]:
+        measure([], {"Flower alone, send_and_receive": lambda federation, count: flower(federation, count, True), **empty,
+                     "Starfold's carrier, the shim": starfold}, rounds)
+        measure(NAMES, {"Starfold's carrier, residents": starfold}, rounds)
+    measure([], {**empty, "logistic regression, the shim": regression}, rounds, None)
     measure(NAMES, {"logistic regression, residents": regression}, rounds, None)
 
 

@@ -225,7 +225,6 @@ ROWS = [
         logistic_arrays,
         support("logistic_gradient"),
         engine("logistic_gradient"),
-        goals=[Goal("limit", most=1.0)],
     ),
     Row(
         "private_logistic",

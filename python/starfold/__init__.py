@@ -39,13 +39,17 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME_OF)
 
 
-def __getattr__(name):
+def _load(name: str):
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'starfold' has no attribute {name!r}")
     value = getattr(_import_module(f"starfold.{home}"), name)
     globals()[name] = value
     return value
+
+
+if not TYPE_CHECKING:  # who checks types sees the names above, and no others
+    __getattr__ = _load
 
 
 def __dir__():

@@ -87,6 +87,7 @@ class LocalRun {
         traffic_(packs_.size()) {
     engine_.block_records = options.block_records;
     engine_.stop = options.stop;
+    if (options.room) engine_.room = std::make_shared<std::atomic<std::int64_t>>(*options.room);
     // Few clients share their threads among blocks; many are spread over the threads themselves.
     engine_.threads =
         std::max(1, threads_ / static_cast<int>(std::max<std::size_t>(1, packs_.size())));

@@ -28,6 +28,8 @@ struct RunOptions {
   std::function<void(const Progress&)> watch;
   const std::atomic<bool>* stop =
       nullptr;  // set from outside to end the run after the current round
+  std::optional<std::int64_t> room =
+      {};  // bytes that clients may keep between rounds beside their records
   std::optional<privacy::Promise> privacy = {};  // of a program planned with Planning::additive
   // States are masked, as among nodes: the coordinator of this process sees only what they add up to.
   struct Secure {

@@ -247,6 +247,7 @@ void Desk::load(Session& session, const Bindings& bindings) const {
             .client;
     EngineOptions engine;
     engine.threads = options_.threads;
+    engine.room = std::make_shared<std::atomic<std::int64_t>>(tables.room());
     session.node = std::make_unique<Node>(std::move(client), cache_, engine, identity_);
   } catch (const RunError& error) {
     throw Refused{{Refusal::policy, "records", error.what()}};

@@ -77,7 +77,11 @@ class Boxes {
       const auto found = inputs.find(program_.inputs[node.index].name);
       return found == inputs.end() ? Box() : found->second;
     }
-    if (node.kind != Kind::apply || !node.op->range) return {};
+    if (node.kind != Kind::apply) return {};
+    if (!node.federated()) {
+      if (std::optional<Box> exactly = computed(node)) return *std::move(exactly);
+    }
+    if (!node.op->range) return {};
     const std::optional<Shape> shape = shape_with_one(node.type(), sizes_);
     std::optional<Box> result;
     switch (node.op->kernel) {
@@ -93,6 +97,32 @@ class Boxes {
         break;
     }
     return result ? *std::move(result) : of_hulls(node);
+  }
+
+  // A shared value that is made of known ones alone.
+  std::optional<Box> computed(const ir::Node& node) const {
+    std::vector<Tensor> operands;
+    for (const NodeId arg : node.args) {
+      const Box& operand = boxes_[arg];
+      if (!operand.shape) return std::nullopt;
+      Tensor& value = operands.emplace_back(*operand.shape);
+      for (std::size_t i = 0; i < operand.entries.size(); ++i) {
+        if (operand.entries[i].lo != operand.entries[i].hi) return std::nullopt;
+        value.data[i] = operand.entries[i].lo;
+      }
+    }
+    if (node.types.size() != 1 || !shape_with_one(node.type(), sizes_)) return std::nullopt;
+    try {
+      return box_of(apply(program_, node, pointers(operands), sizes_).front());
+    } catch (const RunError&) {  // then the round cannot be computed either
+      return std::nullopt;
+    }
+  }
+
+  static std::vector<const Tensor*> pointers(const std::vector<Tensor>& tensors) {
+    std::vector<const Tensor*> result;
+    for (const Tensor& tensor : tensors) result.push_back(&tensor);
+    return result;
   }
 
   // Whatever the operation is.
@@ -115,9 +145,7 @@ class Boxes {
       }
     }
     const auto moved = [&](const std::vector<Tensor>& operands) {
-      std::vector<const Tensor*> given;
-      for (const Tensor& operand : operands) given.push_back(&operand);
-      return apply(program_, node, std::move(given), sizes_).front();
+      return apply(program_, node, pointers(operands), sizes_).front();
     };
     const Tensor lower = moved(ends[0]);
     const Tensor upper = moved(ends[1]);

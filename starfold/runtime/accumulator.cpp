@@ -53,7 +53,7 @@ class DoubleSums final : public SumAccumulator {
             std::span<const std::uint32_t> places) override {
     Tile& tile = tile_of(number, places, columns.size(), upper);
     kernels::products().gram(rows.data(), rows.size(), columns.data(), columns.size(), upper,
-                             tile.sums.data(), n);
+                             tile.sums.data(), n, {});
   }
 
   void groups(std::size_t number, std::span<const std::uint32_t> rows, std::size_t labels,

@@ -19,10 +19,10 @@ bool is_ordinary(double squares) { return squares > 1e-140 && squares < 1e280; }
 
 // All products of deviations of a block.
 void multiply(const std::vector<const double*>& rows, const std::vector<const double*>& columns,
-              bool one, std::size_t n, std::vector<double>& products) {
+              bool one, std::size_t n, std::vector<double>& products, kernels::Ahead next) {
   std::fill(products.begin(), products.end(), 0.0);
   kernels::products().gram(rows.data(), rows.size(), columns.data(), columns.size(), one,
-                           products.data(), n);
+                           products.data(), n, next);
 }
 
 // Blocks one after the other, as deviations from points that stay the same while they lie among the records: so all sums
@@ -113,7 +113,12 @@ class Running {
   Fit try_block(Operands operands, std::size_t n) {
     for (std::size_t s = 0; s < sides_.size(); ++s) center(sides_[s], operands[s], n);
     const bool one = sides_.size() == 1;
-    multiply(sides_.front().deviations, sides_.back().deviations, one, n, found_);
+    // The next block is fetched meanwhile, where the second cache has room for it.
+    constexpr std::size_t most = 32;
+    const std::vector<const double*>& read = operands.front();
+    const kernels::Ahead next =
+        read.size() <= most ? kernels::after(read.data(), read.size(), n) : kernels::Ahead{};
+    multiply(sides_.front().deviations, sides_.back().deviations, one, n, found_, next);
     Fit fit = Fit::good;
     for (Side& side : sides_) {
       for (std::size_t k = 0; k < side.squares.size(); ++k) {
@@ -204,7 +209,7 @@ class Scaled {
                            std::vector<double>& products) {
     const std::vector<const double*> left(rows.deviations.begin(), rows.deviations.end());
     const std::vector<const double*> right(columns.deviations.begin(), columns.deviations.end());
-    multiply(left, right, one, n, products);
+    multiply(left, right, one, n, products, {});
     const std::size_t width = right.size();
     for (std::size_t i = 0; i < left.size(); ++i) {
       for (std::size_t j = one ? i : 0; j < width; ++j) {

@@ -108,7 +108,7 @@ class Engine::Impl {
     for (auto& [record_set, place] : places_) {
       if (place.all.shared) shared_places_.push_back(&place);
     }
-    kept_.clear();
+    forget_kept();
   }
   const Cut& cut_of(const std::string& record_set) const { return places_.at(record_set).all; }
   void forget() {
@@ -208,6 +208,7 @@ class Engine::Impl {
   // What was computed once for all iterations, for one record set of a round.
   struct Kept {
     Buffer columns;
+    std::int64_t bytes = 0;  // that it took from the room
     struct Made {
       std::vector<Tensor> depends;  // the shared values it was computed with
       std::vector<Array> arrays;    // and the arrays
@@ -440,8 +441,7 @@ class Engine::Impl {
     }
     find_shared(running, work);
     // What is too large for memory has no room for more of it.
-    Kept* kept =
-        set.kept_columns > 0 && !reads() ? &kept_[{work.round->number, set.record_set}] : nullptr;
+    Kept* kept = reads() ? nullptr : place_to_keep(work);
     const bool again = kept != nullptr && still_right(*kept, work);
     Call call{
         plan(), sizes(),           options_, table_.get(), work, again ? set.again : set.first,
@@ -498,6 +498,29 @@ class Engine::Impl {
       if (!common || taken || common->size() < size) common = std::make_shared<Buffer>(size);
       sinks[i] = common;
     }
+  }
+
+  // Where what a set keeps is, or may be from now on; none where there is nothing to keep, or no room for it.
+  Kept* place_to_keep(const Work& work) {
+    if (work.set->kept_columns == 0) return nullptr;
+    const std::pair key(work.round->number, work.set->record_set);
+    if (const auto known = kept_.find(key); known != kept_.end()) return &known->second;
+    const auto bytes = static_cast<std::int64_t>(work.place->all.blocks * work.set->kept_columns *
+                                                 work.place->all.stride * sizeof(double));
+    if (options_.room != nullptr && options_.room->fetch_sub(bytes) < bytes) {
+      *options_.room += bytes;
+      return nullptr;
+    }
+    Kept& place = kept_[key];
+    place.bytes = bytes;
+    return &place;
+  }
+
+  void forget_kept() {
+    for (const auto& [key, kept] : kept_) {
+      if (options_.room != nullptr) *options_.room += kept.bytes;
+    }
+    kept_.clear();
   }
 
   bool still_right(const Kept& kept, const Work& work) const {

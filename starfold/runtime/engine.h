@@ -26,6 +26,8 @@ struct EngineOptions {
   int threads = 1;                   // results are the same bits for any number
   // Set to end a round early: it is looked at between blocks, and the round then fails.
   const std::atomic<bool>* stop = nullptr;
+  // Bytes that may still be kept between rounds beside the records; engines take from it what they keep. Null: all they need.
+  std::shared_ptr<std::atomic<std::int64_t>> room = nullptr;
 };
 
 // The encoders of a plan, compiled for given sizes when a round first needs them. The engines of many

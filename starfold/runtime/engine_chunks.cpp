@@ -102,7 +102,6 @@ class Folding {
   struct Reading {
     std::unique_ptr<RecordCursor> cursor;
     Buffer block;
-    Buffer kept;  // what is kept for one block only
   };
 
   bool reads() const { return is_read(call_.table); }
@@ -185,8 +184,7 @@ class Folding {
   Reading start_reading(std::size_t chunk) const {
     const std::size_t first = chunk * call_.cut.chunk * call_.cut.block;
     return {call_.table->read(static_cast<std::int64_t>(first), call_.cut.block, call_.cut.stride),
-            Buffer(call_.table->columns() * call_.cut.stride),
-            Buffer(call_.work.set->kept_columns * call_.cut.stride)};
+            Buffer(call_.table->columns() * call_.cut.stride)};
   }
 
   // A frame that has folded nothing yet.
@@ -209,6 +207,9 @@ class Folding {
     // Kept from call to call: many small clients would spend their time on it otherwise.
     thread_local Buffer scratch;
     scratch.reserve(call_.program.scratch_columns * call_.cut.stride);
+    thread_local Buffer passing;  // where nothing is kept: the same of one block
+    if (call_.kept == nullptr) passing.reserve(call_.work.set->kept_columns * call_.cut.stride);
+    frame.sources[engine::kept] = passing.data();
     frame.stride = call_.cut.stride;
     frame.shared = call_.work.shared;
     frame.sources[engine::scratch] = scratch.data();
@@ -223,9 +224,9 @@ class Folding {
         throw RunError("the run was stopped");
       const std::size_t place = call_.first + b;  // of the block in the arrays
       frame.records = call_.cut.length(b);
-      frame.sources[engine::kept] =
-          reading != nullptr ? reading->kept.data()
-                             : call_.kept + place * call_.work.set->kept_columns * call_.cut.stride;
+      if (call_.kept != nullptr)
+        frame.sources[engine::kept] =
+            call_.kept + place * call_.work.set->kept_columns * call_.cut.stride;
       if (reading != nullptr) reading->cursor->next(reading->block.data());
       for (std::size_t i = 0; i < frame.sinks.size(); ++i) {
         if (call_.work.sink_columns[i] > 0)

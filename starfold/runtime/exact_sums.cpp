@@ -112,8 +112,10 @@ void WideSums::add_products(std::span<const double* const> rows,
     if (!add_passing(rows, columns, n, grid)) add_sliced(rows, columns, upper, n, places);
     return;
   }
-  // The slices of so many records of a hundred columns stay in the second cache.
-  const std::size_t together = grid.form == GridColumns::Form::bytes ? 128 : 256;
+  // The slices of so many records of a hundred columns stay in the second cache. Residues are few.
+  const std::size_t together = grid.form == GridColumns::Form::bytes      ? 128
+                               : grid.form == GridColumns::Form::residues ? 512
+                                                                          : 256;
   std::vector<const double*> pointers;
   for (std::size_t first = 0; first < n; first += together) {
     pointers.assign(rows.begin(), rows.end());
@@ -168,6 +170,7 @@ bool WideSums::add_passing(std::span<const double* const> rows,
   for (std::size_t j = 0; j < columns.size(); ++j)
     if (!grid.columns.cut(j, columns[j], n, [&] { flush(grid); })) return false;
   grid.rows.prepare(rows.size(), n, GridColumns::Form::one_by_one);
+  const kernels::Ahead next = kernels::after(rows.data(), rows.size(), n);
   if (grid.full()) flush(grid);
   grid.count_block();
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -184,7 +187,10 @@ bool WideSums::add_passing(std::span<const double* const> rows,
                                  grid.columns.level(j, 2)};
       std::int64_t sums[ranks] = {};
       double top = 0;
-      const bool left = kernels::whole_products().dot(rows[i], shifts, y, scales, sums, &top, n);
+      const double* const ahead =
+          next.begin == nullptr ? nullptr : rows[i] + (next.end - next.begin);
+      const bool left =
+          kernels::whole_products().dot(rows[i], shifts, y, scales, sums, &top, n, ahead);
       const int high = top == 0 || !std::isfinite(top) ? grid.rows.high(i) : std::ilogb(top) + 1;
       // Other places for the row, which are then those of all its products.
       const bool rests = left && j == 0 && !grid.rows.find_rests(i, rows[i], n);
@@ -241,7 +247,8 @@ void WideSums::add_sliced(std::span<const double* const> rows,
     if (height == 0 || across == 0) continue;
     sums_.assign(height * across, 0.0);
     kernels::products().gram(left_.slices() + left_.first(i), height,
-                             right.slices() + right.first(from), across, false, sums_.data(), n);
+                             right.slices() + right.first(from), across, false, sums_.data(), n,
+                             {});
     for (std::size_t j = from; j < columns.size(); ++j) {
       const std::size_t place = places[i * columns.size() + j];
       for (std::size_t a = 0; a < height; ++a) {

@@ -22,9 +22,11 @@ void require_clients(const Study& study, const ir::Program& program) {
 StudyData simulate_clients(const Study& study, const ir::Program& program,
                            const Settings& settings) {
   StudyData data;
-  Pack pack =
-      simulate(program, parse_simulation(study.simulation), bind_settings(program, settings),
-               plan_memory(study.memory).records, threads_of(study));
+  data.room = plan_memory(study.memory).records;
+  Pack pack = simulate(program, parse_simulation(study.simulation),
+                       bind_settings(program, settings), data.room, threads_of(study));
+  for (const auto& [name, array] : pack.records.arrays)
+    data.room -= static_cast<std::int64_t>(array.data.size() * sizeof(double));
   if (study.federation.sample.clients > 0 || pack.clients.size() == 1) {
     data.packs = take_apart(program, std::move(pack));
   } else if (tells_clients_apart(program)) {
@@ -53,6 +55,7 @@ StudyData load_clients(const Study& study, const ir::Program& program, const Giv
     data.missing.push_back(std::move(loaded.missing));
   }
   data.packs = keep_apart(program, std::move(clients));
+  data.room = tables.room();
   return data;
 }
 

@@ -19,6 +19,7 @@ struct StudyData {
   std::vector<Pack> packs;
   std::map<std::string, std::vector<std::string>> columns;  // by input: what its columns are called
   std::map<std::string, std::string> references;  // by column with levels: the one without a column
+  std::int64_t room = 0;                          // bytes of those for records that are left
   std::vector<std::int64_t> dropped;  // by client: records left out because a value is missing
   std::vector<std::map<std::string, std::int64_t>> missing;  // by client and column: missing values
 };

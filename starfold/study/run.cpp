@@ -72,9 +72,10 @@ RunReport run_exact_reference(const StudyRun& run, std::vector<Pack>& packs,
   return report;
 }
 
-RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, const Settings& settings,
-                        const RunControl& control) {
+RunReport run_federated(const StudyRun& run, std::vector<Pack> packs, std::int64_t room,
+                        const Settings& settings, const RunControl& control) {
   RunOptions options;
+  options.room = room;
   options.threads = run.study.threads;
   options.stop = control.stop;
   options.watch = control.watch;
@@ -130,7 +131,7 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
   }
   try {
     if (!control.reference) {
-      run.report = run_federated(run, std::move(data.packs), settings, control);
+      run.report = run_federated(run, std::move(data.packs), data.room, settings, control);
     } else {
       run.report = run.program->planning.exact ? run_exact_reference(run, data.packs, settings)
                                                : run_reference(typed, data.packs, settings);

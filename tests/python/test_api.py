@@ -185,6 +185,32 @@ def test_run_errors_have_a_place():
     assert caught.value.span[0] == 2 and "solve(" in str(caught.value) and not isinstance(caught.value, sf.DataError)
 
 
+def test_errors_read_as_on_the_command_line(tmp_path, monkeypatch):
+    """What the command prints for the same mistake, for every class; colors on a terminal alone."""
+    from starfold import _command
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "solve.fold").write_text("input x : [*]\noutput t = solve(full(sum[*](x), 2, 2), ones(2))\n")
+    (tmp_path / "wrong.fold").write_text("input x : [*]\noutput x\n")
+    (tmp_path / "a.csv").write_text("x\n1\n2\n")
+    (tmp_path / "b.csv").write_text("x\n1\n\n2,3\n")
+
+    def command(program, data):
+        return subprocess.run([_command.path(), "run", program, "--client", f"a={data}"], capture_output=True, text=True).stderr
+    cases = [(sf.RunError, "solve.fold", "a.csv"), (sf.DataError, "solve.fold", "nowhere.csv"), (sf.ProgramError, "wrong.fold", "a.csv"), (sf.DataError, "solve.fold", "b.csv")]
+    for kind, program, data in cases:
+        with pytest.raises(kind) as caught:
+            sf.load(program).run({"a": data})
+        assert type(caught.value) is kind and caught.value.rendered.strip() == command(program, data).strip()
+        assert caught.value.rendered.strip().removeprefix("error: ") == str(caught.value).strip() and "\033" not in str(caught.value)
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    monkeypatch.setattr(sys, "stderr", type("Terminal", (), {"isatty": lambda self: True, "write": lambda self, text: None, "flush": lambda self: None})())
+    with pytest.raises(sf.ProgramError) as caught:
+        sf.load("wrong.fold")
+    assert "\033[" in str(caught.value)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\033" not in str(caught.value)
+
+
 def test_clients_that_disagree():
     with pytest.raises(sf.DataError, match="b"):
         sf.compile(MEAN).run({"a": {"x": np.ones((3, 2))}, "b": {"x": np.ones((3, 4))}})
@@ -276,6 +302,21 @@ def test_flower_is_there_without_the_engine():
 def test_it_is_typed():
     folder = pathlib.Path(sf.__file__).parent
     assert (folder / "py.typed").exists() and (folder / "_engine.pyi").exists()
+
+
+def test_a_type_checker_knows_the_package(tmp_path):
+    """mypy, where it is installed: right code passes, and each wrong line is seen."""
+    pytest.importorskip("mypy")
+    right = ("import numpy as np\nimport starfold as sf\nprogram: sf.Program = sf.load('logistic')\nfit: sf.Fit = program.run({'a': 'a.csv'}, bind={'x': ['age']}, threads=2, ridge=1e-3)\n"
+             "names: list[str] = fit.clients['name']\ntext: str = program.explain() + program.types['beta']\nfound: list[sf.Diagnostic] = sf.check(text)\nspan: tuple[int, int, int, int] = found[0].span\n"
+             "@sf.program\ndef mean(x: sf.fed('p')):  # type: ignore[valid-type]\n    return x.mean('*')\n")
+    wrong = ["sf.load(3)", "sf.format(b'x')", "sf.load('x').run({}, threads='two')", "sf.nothing", "sf.check('').code"]
+    (tmp_path / "right.py").write_text(right)
+    (tmp_path / "wrong.py").write_text("import starfold as sf\n" + "\n".join(wrong) + "\n")
+    done = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "right.py", "wrong.py"], cwd=tmp_path, capture_output=True, text=True)
+    lines = [line.split(":")[:2] for line in done.stdout.splitlines() if ": error:" in line]
+    assert sorted({int(line) for file, line in lines if file == "wrong.py"}) == [2, 3, 4, 5, 6], done.stdout
+    assert not [line for line in lines if line[0] != "wrong.py"], done.stdout
 
 
 def test_docstrings():

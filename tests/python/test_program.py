@@ -126,6 +126,17 @@ def test_numpy_functions():
             return np.cumsum(x)
 
 
+def test_folds_of_numpy():
+    @sf.program
+    def folds(x: sf.fed("p"), t: sf.shared(2, 3)):
+        return {"s": np.sum(x, axis=0), "m": np.mean(x, 0), "r": np.sum(np.max(x, axis=1), axis=0), "a": np.max(t), "b": np.sum(t, axis=(0, 1))}
+    same(folds, "input x : [*, p]\ninput t : [2, 3]\noutput s = sum[1](x)\noutput m = mean[1](x)\noutput r = sum[1](max[2](x))\noutput a = max(t)\noutput b = sum[1, 2](t)\n")
+    with pytest.raises(TypeError):  # NumPy divides by n, the language by n - 1
+        @sf.program
+        def spread(x: sf.fed("p")):
+            return np.var(x, axis=0)
+
+
 def test_indices_are_those_of_python():
     @sf.program
     def parts(x: sf.fed("p"), t: sf.shared(4)):
@@ -251,7 +262,7 @@ def test_what_cannot_be_written(body, word):
 
 
 def test_a_value_of_a_loop_stays_in_it():
-    with pytest.raises(sf.ProgramError, match="make it a state"):
+    with pytest.raises(sf.ProgramError, match=r"(?s)make it a state.*test_program.py.*t = x.sum\("):  # and the line of Python
         @sf.program
         def leaks(x: sf.fed()):
             for _ in sf.repeat(3):

@@ -171,6 +171,13 @@ def test_chunks_and_slices(pa, rng):
     assert sums(chunked.to_batches()[0])[0] == len(chunked.to_batches()[0])
 
 
+def test_no_chunks_and_empty_ones(pa):
+    none = pa.table({"x": pa.chunked_array([], pa.float64()), "w": pa.chunked_array([], pa.dictionary(pa.int32(), pa.string()))})
+    assert none["x"].num_chunks == 0 and sums(none) == (0, 0)
+    assert sums(pa.RecordBatchReader.from_batches(none.schema, [])) == (0, 0)
+    assert sums(pa.table({"x": pa.chunked_array([[], [1.0], [], [2.0], []], pa.float64())})) == (2, 3)
+
+
 def test_anything_with_a_stream_is_a_table(pa):
     class Own:
         def __init__(self, table):
@@ -242,6 +249,13 @@ def test_polars(pl):
     assert sums(frame.lazy().filter(pl.col("k") < 3)) == (2, 3)
     assert sums(pl.DataFrame({"x": [datetime.date(1970, 1, 2), datetime.date(1970, 1, 4)]})) == (2, 4)
     assert sums(pl.concat([frame[:1], frame[1:2]], rechunk=False)) == (2, 3)
+    program = sf.compile("input x : [*, p]\noutput s = sum[*](x)\n")
+    words = pl.Series("w", ["b", "a", "c", "a"], dtype=pl.Categorical)
+    for series in (words, pl.concat([words[:1], words[1:]], rechunk=False)):
+        fit = program.run({"a": pl.DataFrame({"w": series})}, bind={"x": "w"}, levels={"w": ["c", "a", "b"]})
+        assert fit.columns["x"] == ["w=a", "w=b"] and fit["s"].tolist() == [2, 1]
+        own = program.run({"a": pl.DataFrame({"w": series})}, bind={"x": "w"})
+        assert {name: count for name, count in zip(own.columns["x"], own["s"])}.items() <= {"w=a": 2, "w=b": 1, "w=c": 1}.items() and len(own["s"]) == 2
 
 
 def test_duckdb(pd):

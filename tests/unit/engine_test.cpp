@@ -557,6 +557,34 @@ output k
   }
 }
 
+// What is kept between rounds is taken from the room there is; where there is too little, it is computed in every round.
+TEST(Engine, KeptValuesTakeRoom) {
+  const ir::Program program = program_of(kInputs + R"(
+state beta : [p] = zeros(p)
+let f = exp(x)
+repeat 4 { beta <- beta + 0.001 * f' @ (y - f @ beta) }
+output beta
+)");
+  Random random(14);
+  const Settings settings = settings_of(random);
+  const std::vector<Client> clients = {client_of("a", 1000, random), client_of("b", 600, random)};
+  const Results want = Federation(program, clients, settings).run();
+  const auto left_of = [&](std::int64_t room) {
+    EngineOptions options;
+    options.room = std::make_shared<std::atomic<std::int64_t>>(room);
+    expect_close(Federation(program, clients, settings, options).run(), want, 0);
+    return options.room->load();
+  };
+  constexpr std::int64_t plenty = 1'000'000'000;
+  const std::int64_t taken = plenty - left_of(plenty);
+  EXPECT_GE(taken, static_cast<std::int64_t>(1600 * sizeof(double)));
+  EXPECT_EQ(left_of(taken), 0);
+  EXPECT_EQ(left_of(0), 0);
+  const std::int64_t one = left_of(taken - 1);  // room for one of the two
+  EXPECT_GT(one, 0);
+  EXPECT_LT(one, taken - 1);
+}
+
 // Between blocks a round sees that it is no longer wanted.
 TEST(Engine, StopsBetweenBlocks) {
   const ir::Program program = program_of(kInputs + "output t = sum[*](exp(x))\n");
@@ -569,6 +597,49 @@ TEST(Engine, StopsBetweenBlocks) {
   EXPECT_THROW(federation.run(), RunError);
   stop = false;
   federation.run();
+}
+
+// Blocks are centred at points that stay while they lie among the records: columns that drift away, stand still and then move a
+// little, or have squares that no number holds lose no digits.
+TEST(Engine, CovariancesOfColumnsThatMove) {
+  const ir::Program program =
+      program_of("input x : [*, p]\noutput c = cov[*](x)\noutput d = cov[*](x, x)\n");
+  constexpr std::size_t records = 3000;
+  Random random(21);
+  const Tensor draws = random.normal({records, 5});
+  // The last three have blocks that need scales, and then all columns have.
+  for (const std::size_t kinds : {5, 8}) {
+    Tensor x({records, static_cast<std::int64_t>(kinds)}, 0.0);
+    for (std::size_t i = 0; i < records; ++i) {
+      const double* draw = draws.data.data() + i * 5;
+      const double all[] = {
+          draw[0],
+          static_cast<double>(i + 1),                   // record numbers
+          (i < 700 ? 0 : 1e6) + draw[0] / 2 + draw[1],  // a step
+          0.125,                                        // stands still
+          i < 1500 ? 1 : 1 + 1e-3 * draw[2],            // and then moves
+          1e-150 * (draw[0] + draw[3]),                 // squares vanish
+          1e150 * (draw[0] - draw[4]),                  // and overflow
+          i < 1024 ? 0 : 1e-80 * draw[0],               // nearly vanish after nothing
+      };
+      std::copy_n(all, kinds, x.data.data() + i * kinds);
+    }
+    const std::vector<Client> clients = {{"a", {{"x", x}}}};
+    const Results want = evaluate_reference(program, clients, {});
+    for (const std::int64_t block : {7, 100, 512}) {
+      const Results found = Federation(program, clients, {}, {block, 1}).run();
+      for (const char* name : {"c", "d"}) {
+        SCOPED_TRACE(std::string(name) + ", blocks of " + std::to_string(block));
+        const std::vector<double>& a = found.outputs.at(name).data;
+        const std::vector<double>& b = want.outputs.at(name).data;
+        for (std::size_t k = 0; k < a.size(); ++k) {
+          const double size =
+              std::sqrt(b[k / kinds * (kinds + 1)]) * std::sqrt(b[k % kinds * (kinds + 1)]);
+          EXPECT_NEAR(size == 0 ? a[k] : a[k] / size, size == 0 ? 0 : b[k] / size, 1e-12) << k;
+        }
+      }
+    }
+  }
 }
 
 TEST(Engine, ReceivedValuesAreChecked) {

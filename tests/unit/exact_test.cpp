@@ -130,6 +130,8 @@ TEST(Exact, SlicedProductsAreThoseOfEachPair) {
         // So many that processors with tiles of bytes use them; also more records than they take at once.
         check_products(random, 8, 70, upper, kind);
         check_products(random, 37, 130, upper, kind);
+        // Whole tiles of residues, and one that is not.
+        check_products(random, 12, 600, upper, kind);
       }
     }
     check_products(random, 17, 1500, true, 0);
@@ -142,7 +144,7 @@ TEST(Exact, ProductsOfTheLargestSlices) {
   on_every_target([] {
     constexpr std::size_t n = 512;
     for (const double x : {0x1.fffffffffffffp0, -0x1.7fffffbfffffdp0}) {
-      for (const std::size_t count : {1, 3, 9}) {
+      for (const std::size_t count : {1, 3, 8, 9}) {
         engine::Buffer column(n);
         std::fill_n(column.data(), n, x);
         const std::vector<const double*> columns(count, column.data());

@@ -378,7 +378,7 @@ TEST(Kernels, Products) {
           for (const bool upper : {false, true}) {
             if (upper && others != count) continue;
             std::vector<double> gram(count * others, 1.0);
-            products.gram(pa.data(), count, pb.data(), others, upper, gram.data(), n);
+            products.gram(pa.data(), count, pb.data(), others, upper, gram.data(), n, {});
             for (std::size_t i = 0; i < count; ++i) {
               for (std::size_t j = upper ? i : 0; j < others; ++j) {
                 double want = 1;

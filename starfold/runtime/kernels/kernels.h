@@ -59,6 +59,15 @@ struct Extremes {
 };
 const Extremes& extremes();
 
+// Numbers that will be read soon. They need not be there.
+struct Ahead {
+  const double* begin = nullptr;
+  const double* end = nullptr;
+};
+// What comes after columns in memory, where so many follow each other that they come from memory: mostly those of the next
+// block.
+Ahead after(const double* const* columns, std::size_t count, std::size_t n);
+
 // Sums of products.
 struct Products {
   // out_j = sum over k of weights_j[k * stride] * columns_k, for j < outputs <= 4.
@@ -73,9 +82,10 @@ struct Products {
   // out = sum over k of a_k * b_k, entry by entry.
   void (*pair_sum)(const double* const* a, const double* const* b, std::size_t count, double* out,
                    std::size_t n);
-  // out[i * columns_b + j] += dot(a_i, b_j); with `upper`, only where i <= j.
+  // out[i * columns_b + j] += dot(a_i, b_j); with `upper`, only where i <= j. Meanwhile `next`, if it is not empty, is brought
+  // into the second cache.
   void (*gram)(const double* const* a, std::size_t columns_a, const double* const* b,
-               std::size_t columns_b, bool upper, double* out, std::size_t n);
+               std::size_t columns_b, bool upper, double* out, std::size_t n, Ahead next);
 };
 // Portable ones round every product and every sum, in one order: the same bits on every processor (not `gram`).
 const Products& products(bool portable = false);
@@ -114,8 +124,9 @@ struct WholeProducts {
   // out[k] += scales[k] times the sum of slice_i(x) * y_j over all i + j = k, for three slices of each; those of x as
   // Slices::cut has them, without scales. Also the largest magnitude of x and whether it has a rest, or something that is
   // not finite; x needs no zeros.
+  // Half of `ahead` is fetched meanwhile.
   bool (*dot)(const double* x, const double* shifts, const double* const* y, const double* scales,
-              std::int64_t* out, double* top, std::size_t n);
+              std::int64_t* out, double* top, std::size_t n, const double* ahead);
 };
 const WholeProducts& whole_products();
 

@@ -49,14 +49,10 @@ struct Rounded {
 constexpr std::size_t kLines = 2 * kPad;
 HWY_INLINE void fetch(const double* x) { __builtin_prefetch(x, 0, 2); }
 
-// How far the next block is, if so many columns follow each other that blocks come from memory; or 0.
+// How far the next block is, or 0.
 std::size_t next_block(Columns columns, std::size_t count, std::size_t n) {
-  constexpr std::size_t many = 16;
-  const std::size_t size = count * padded(n);
-  return count >= many &&
-                 columns[count - 1] - columns[0] == static_cast<std::ptrdiff_t>(size - padded(n))
-             ? size
-             : 0;
+  const Ahead next = after(columns, count, n);
+  return static_cast<std::size_t>(next.end - next.begin);
 }
 
 // out_j = [out_j +] sum over K columns.
@@ -375,7 +371,7 @@ void pair_sum(Columns a, Columns b, std::size_t count, double* out, std::size_t 
 
 // All dot products of I with J columns, added to out.
 template <std::size_t I, std::size_t J>
-void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n,
+void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n, Ahead& next,
                std::size_t ahead = 0) {
   const D d;
   const std::size_t step = hn::Lanes(d);
@@ -400,7 +396,11 @@ void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n
     for (std::size_t i = 0; i < I; ++i) fetch(x[i] + r + kPad + ahead);
     for (std::size_t l = 0; l < kLines; l += step) add(r + l);
   }
-  for (; r + step <= n; r += step) add(r);
+  for (; r + step <= n; r += step) {
+    fetch(next.begin);
+    next.begin += next.begin < next.end ? kPad : 0;
+    add(r);
+  }
   if (r < n) {
     const auto mask = hn::FirstN(d, n - r);
     V right[J];
@@ -418,28 +418,30 @@ void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n
 
 template <std::size_t I>
 void gram_rows(Columns a, Columns b, std::size_t columns_b, double* out, std::size_t row,
-               std::size_t n) {
+               std::size_t n, Ahead& next) {
   std::size_t j = 0;
-  for (; j + kRight <= columns_b; j += kRight) gram_tile<I, kRight>(a, b + j, out + j, row, n);
+  for (; j + kRight <= columns_b; j += kRight)
+    gram_tile<I, kRight>(a, b + j, out + j, row, n, next);
   switch (columns_b - j) {
     case 1:
-      return gram_tile<I, 1>(a, b + j, out + j, row, n);
+      return gram_tile<I, 1>(a, b + j, out + j, row, n, next);
     case 2:
-      return gram_tile<I, 2>(a, b + j, out + j, row, n);
+      return gram_tile<I, 2>(a, b + j, out + j, row, n, next);
     case 3:
-      return gram_tile<I, 3>(a, b + j, out + j, row, n);
+      return gram_tile<I, 3>(a, b + j, out + j, row, n, next);
     default:
       return;
   }
 }
 
 void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bool upper,
-          double* out, std::size_t n) {
+          double* out, std::size_t n, Ahead next) {
   std::size_t i = 0;
+  if (next.begin == next.end && columns_a > 0) next = {a[0], a[0]};  // what is there already
   // Against a single column, eight sums at a time hide the latency of adding.
   if (columns_b == 1) {
     const std::size_t ahead = next_block(a, columns_a, n);
-    for (; i + 8 <= columns_a; i += 8) gram_tile<8, 1>(a + i, b, out + i, 1, n, ahead);
+    for (; i + 8 <= columns_a; i += 8) gram_tile<8, 1>(a + i, b, out + i, 1, n, next, ahead);
   }
   for (; i < columns_a; i += 4) {
     const std::size_t first = upper ? i : 0;  // tiles on the diagonal are computed whole
@@ -447,16 +449,16 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
     double* rows = out + i * columns_b + first;
     switch (std::min<std::size_t>(columns_a - i, 4)) {
       case 1:
-        gram_rows<1>(a + i, b + first, columns_b - first, rows, columns_b, n);
+        gram_rows<1>(a + i, b + first, columns_b - first, rows, columns_b, n, next);
         break;
       case 2:
-        gram_rows<2>(a + i, b + first, columns_b - first, rows, columns_b, n);
+        gram_rows<2>(a + i, b + first, columns_b - first, rows, columns_b, n, next);
         break;
       case 3:
-        gram_rows<3>(a + i, b + first, columns_b - first, rows, columns_b, n);
+        gram_rows<3>(a + i, b + first, columns_b - first, rows, columns_b, n, next);
         break;
       default:
-        gram_rows<4>(a + i, b + first, columns_b - first, rows, columns_b, n);
+        gram_rows<4>(a + i, b + first, columns_b - first, rows, columns_b, n, next);
         break;
     }
   }
@@ -479,6 +481,15 @@ HWY_AFTER_NAMESPACE();
 namespace starfold::kernels {
 
 HWY_EXPORT(find_products);
+
+Ahead after(const double* const* columns, std::size_t count, std::size_t n) {
+  constexpr std::size_t many = 16;
+  const auto size = static_cast<std::ptrdiff_t>(count * padded(n));
+  if (count < many ||
+      columns[count - 1] - columns[0] + static_cast<std::ptrdiff_t>(padded(n)) != size)
+    return {};
+  return {columns[0] + size, columns[0] + 2 * size};
+}
 
 const Products& products(bool portable) { return HWY_DYNAMIC_DISPATCH(find_products)(portable); }
 

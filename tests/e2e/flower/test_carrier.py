@@ -286,3 +286,31 @@ def test_the_socket_has_a_secret_name_in_a_folder_that_cannot_be_listed(tmp_path
         assert len(path.name) == 32 and path.name in config.read_text()
     finally:
         place.remove()
+
+
+def test_the_command_sends_what_files_hold(tmp_path):
+    """The carrier may run on another machine (STARFOLD_FLOWER="ssh ..."), so it gets no paths."""
+    import subprocess
+    from conftest import COMMAND
+    (tmp_path / "carrier.py").write_text(
+        "import struct, sys\nn, = struct.unpack('<Q', sys.stdin.buffer.read(8))\nopen(sys.argv[1], 'wb').write(sys.stdin.buffer.read(n))\n"
+        "said = b'{\"ok\": false, \"error\": \"that is all\"}'\nsys.stdout.buffer.write(struct.pack('<Q', len(said)) + said)\n")
+    (tmp_path / "ca.crt").write_text("-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n")
+    (tmp_path / "north.pub").write_text("ecdsa-sha2-nistp384 AAAA north\n")
+    (tmp_path / "mean.fold").write_text("input x : [*]\noutput m = mean[*](x)\n")
+    (tmp_path / "study.toml").write_text(
+        'program = "mean.fold"\n[inputs]\nx = "age"\n[[client]]\nname = "north"\nsource = "visits"\npublic_key = "north.pub"\n'
+        '[federation]\nvia = "flower"\nsuperlink = "127.0.0.1:1"\nroot_certificates = "ca.crt"\ntimeout = "7s"\n')
+
+    def run():
+        return subprocess.run([COMMAND, "run", tmp_path / "study.toml"], capture_output=True, text=True, timeout=60, cwd="/",
+                              env={**os.environ, "STARFOLD_FLOWER": f"{sys.executable} {tmp_path}/carrier.py {tmp_path}/frame"})
+
+    done = run()
+    assert done.returncode == 3 and "messages cannot be carried: that is all" in done.stderr
+    assert json.loads((tmp_path / "frame").read_text()) == {
+        "superlink": "127.0.0.1:1", "root_certificates": (tmp_path / "ca.crt").read_text(), "timeout": 7.0,
+        "clients": [{"name": "north", "public_key": (tmp_path / "north.pub").read_text()}]}
+    (tmp_path / "north.pub").unlink()
+    done = run()
+    assert done.returncode == 3 and "the public key of client north: " in done.stderr and "north.pub" in done.stderr

@@ -120,7 +120,7 @@ def test_strangers_are_kept_out(federation, carrier, tmp_path):
     assert mistaken.round({0: b"x"}, 60) == {0: (1, b"north: no answer over Flower within 8 s")}
     assert mistaken.end() == 0
     refused = deceived.hello(150)
-    assert not refused["ok"] and refused["error"].startswith("Flower did not start a run: ")
+    assert not refused["ok"] and refused["error"].startswith(("Flower did not start a run: ", "`flwr run` took too long"))
 
 
 def test_no_text_of_an_exception_reaches_the_server(federation, carrier, tmp_path):
@@ -164,7 +164,7 @@ def replace_nodes(federation):
         federation.wait(f"node {name}", f"the node {name}", (federation.folder / name / f"{name}.sock").exists)
 
 
-def run_study(study, seconds=300):
+def run_study(study, seconds=600):
     done = subprocess.run([COMMAND, "run", study, "--json"], capture_output=True, text=True, timeout=seconds,
                           env={**os.environ, "STARFOLD_FLOWER": str(BIN / "starfold-flower")})
     assert done.returncode == 0, done.stdout + done.stderr
@@ -192,7 +192,7 @@ def test_masks_over_flower(federation, real_nodes, tmp_path):
     head = 'program = "counts.fold"\n[inputs]\nx = "age"\n'
     masks = "[secure_aggregation]\nthreshold = 2\n"
     away = f'[federation]\nvia = "flower"\nsuperlink = "{federation.address}"\n' \
-           f'root_certificates = "{federation.folder}/ca.crt"\ntimeout = "2m"\n'
+           f'root_certificates = "{federation.folder}/ca.crt"\ntimeout = "5m"\n'
     here = head + masks
     for name in NAMES:
         site = federation.folder / name
