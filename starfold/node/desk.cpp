@@ -367,7 +367,7 @@ void Desk::keep_own(const Request& request, const Session& session, const Round&
   const std::string folder = config_.folder + "/kept/" + request.run;
   make_private_folder(folder);
   for (const auto& [name, value] : engine.kept())
-    write_lasting(folder + "/" + name + ".npy", format_npy(value));
+    write_lasting(fmt::format("{}/{}.npy", folder, name), format_npy(value));
 }
 
 // The private states as they were when a request was answered.
