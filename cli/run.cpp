@@ -1,6 +1,7 @@
 // starfold run: a program over local client files.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
@@ -32,17 +33,28 @@ void write_words(std::string_view words) {
   [[maybe_unused]] const auto written = write(STDERR_FILENO, words.data(), words.size());
 }
 
-// The first Ctrl-C ends the run, over nodes after the current round; a second one ends the process at once.
-void on_interrupt(int) {
-  stop_requested = true;
-  if (isatty(STDERR_FILENO) != 0) write_words("\nstopping; Ctrl-C again stops at once\n");
-  std::signal(SIGINT, SIG_DFL);
+void set_timer(suseconds_t microseconds) {
+  const itimerval once = {{0, 0}, {0, microseconds}};
+  setitimer(ITIMER_REAL, &once, nullptr);
 }
 
-// While data is read there is nothing to leave in order.
-void on_early_interrupt(int) {
+// While data is read there is nothing to leave in order, nor where a single operation goes on after Ctrl-C.
+void stop_at_once(int) {
   write_words("error: the run was stopped\n");
   _exit(exit_failed);
+}
+
+// The first Ctrl-C ends the run, within 100 ms, or over nodes after the current round; a second one ends the process at once.
+constexpr suseconds_t patience = 80'000;
+bool over_nodes = false;
+void on_interrupt(int) {
+  stop_requested = true;
+  if (!over_nodes) {
+    std::signal(SIGALRM, stop_at_once);
+    set_timer(patience);
+  }
+  if (isatty(STDERR_FILENO) != 0) write_words("\nstopping; Ctrl-C again stops at once\n");
+  std::signal(SIGINT, SIG_DFL);
 }
 
 // One line on a terminal, rewritten after every round; nothing where no one watches.
@@ -81,6 +93,7 @@ class ProgressLine {
 class SignalsWait {
  public:
   SignalsWait() {
+    set_timer(0);
     for (std::size_t i = 0; i < waiting.size(); ++i) before_[i] = std::signal(waiting[i], note);
   }
   ~SignalsWait() {
@@ -118,7 +131,8 @@ int run(const Arguments& arguments) {
     if (!study.out.empty()) check_folder(study, *program);
     auto line = std::make_shared<ProgressLine>(!arguments.json && isatty(STDERR_FILENO) != 0);
     line->say("reading data");
-    std::signal(SIGINT, on_early_interrupt);
+    std::signal(SIGINT, stop_at_once);
+    over_nodes = study.federation.via != Federation::Via::files;
     RunControl control;
     control.reference = arguments.reference;
     control.resume = arguments.resume;
@@ -129,6 +143,7 @@ int run(const Arguments& arguments) {
     };
     control.watch = [line](const Progress& progress) { (*line)(progress); };
     StudyRun run = run_study(std::move(study), program, control);
+    set_timer(0);
     run.report.times.compile = compiling.count();
     line->clear();
     const std::string text = arguments.json ? run_json(run) : report_text(run.report, *program);
@@ -141,6 +156,7 @@ int run(const Arguments& arguments) {
     say(text);
     return exit_done;
   } catch (...) {
+    set_timer(0);
     return tell(current_trouble(), arguments.json,
                 program ? &program->compilation.sources : nullptr);
   }
