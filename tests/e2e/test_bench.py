@@ -8,7 +8,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("STARFOLD", ROOT / "build" / "starfold")).resolve().parent
-ROWS = ("logistic_gradient newton_step node_support node_support_newton private_logistic private_noise masked_round exact_sums exact_gradient exact_newton " 
+ROWS = ("logistic_gradient newton_step node_support node_support_newton node_support_scales node_support_rare node_support_small "
+        "private_logistic private_noise masked_round exact_sums exact_gradient exact_newton "
         "logistic_fit covariance elementwise mlp_gradient "
         "kmeans_step many_clients flower_rounds fedavg network_batches many_blocks parquet_stream startup").split()
 
