@@ -146,7 +146,9 @@ class Running {
   // are lost so, and a column of record numbers has new points in every fifth block only.
   static Fit fit_of(const Side& side, std::size_t k, std::size_t n) {
     const double squares = side.squares[k];
-    if (squares == 0 && side.drifts[k] == 0) return Fit::good;
+    const double* x = side.deviations[k];
+    // Squares may vanish where deviations do not.
+    if (squares == 0 && std::all_of(x, x + n, [](double d) { return d == 0; })) return Fit::good;
     if (!is_ordinary(squares)) return Fit::never;
     const double mean = side.drifts[k] / static_cast<double>(n);
     const bool rounding = std::fabs(mean) <= 0x1p-50 * std::fabs(side.points[k]);
