@@ -147,7 +147,7 @@ def test_usage(starfold, federation, program):
     path = program(MEAN)
     fails(starfold("run", path), "no client", code=2)
     fails(starfold("run", "logistics"), "no file logistics", "did you mean logistic?", code=2)
-    fails(starfold("run", "zzz"), "no ready-made program", "correlation", "summary", code=2)
+    fails(starfold("run", "zzz"), "no ready-made program", "`starfold lib` lists", code=2)
     clients = federation({"a": {"x": np.ones((1, 1))}})
     fails(starfold("run", path, *clients, *clients), "two clients are named a", code=2)
     fails(starfold("run", path, "--client", "nonsense"), "NAME=VALUE", code=2)
