@@ -13,8 +13,11 @@ Numbers allocate_numbers(std::size_t count) {
   bytes = (bytes + alignment - 1) / alignment * alignment;
   Numbers numbers(static_cast<double*>(std::aligned_alloc(alignment, bytes)));
   // Most of the time to fill fresh memory goes into mapping its pages, and much of the time to read it into
-  // finding them.
-  if (numbers && large) madvise(numbers.get(), bytes, MADV_HUGEPAGE);
+  // finding them. What was used before lies on small pages, which are given back first.
+  if (numbers && large) {
+    madvise(numbers.get(), bytes, MADV_DONTNEED);
+    madvise(numbers.get(), bytes, MADV_HUGEPAGE);
+  }
   return numbers;
 }
 
