@@ -53,6 +53,7 @@ constexpr Row functions[] = {
     {"logistic", "write `sigmoid(e)`"},
     {"expit", "write `sigmoid(e)`"},
     {"inv_logit", "write `sigmoid(e)`"},
+    {"logit", "write `log(e) - log1p(-e)`"},
     {"log1p_exp", "write `softplus(e)`"},
     {"gamma", "write `exp(lgamma(e))`"},
     {"factorial", "write `exp(lgamma(e + 1))`"},

@@ -43,8 +43,7 @@ std::vector<std::string> warnings(const RunReport& report, const ir::Program& pr
   for (const auto& [place, entries] : report.results.unmet)
     texts.push_back(unmet_text(program, place, entries, report.columns, report.sizes));
   if (const std::string names = without_value(report.results); !names.empty())
-    texts.push_back(fmt::format(
-        "results without a value (nan), because the records do not determine them: {}", names));
+    texts.push_back(fmt::format("results without a value (nan): {}", names));
   return texts;
 }
 

@@ -92,7 +92,7 @@ std::string fitted(const std::string& text) {
       if (at == line.npos || at <= further.size()) at = line.find(' ', width);
       if (at == line.npos) break;
       const std::size_t rest = line.find_first_not_of(' ', at);
-      if (rest == line.npos) break;
+      if (rest == line.npos || rest <= further.size()) break;  // it would not get shorter
       const std::size_t last = line.find_last_not_of(' ', at);
       result += line.substr(0, last + 1) + "\n";
       line = further + line.substr(rest);

@@ -100,11 +100,11 @@ ENDS = [
     ("ridge", "x=u y=y", {"penalty": -1}, "the penalty must be at least 0"),
     ("ridge", "x=u,one y=y", {}, "columns that do not vary: one"),
     ("roc", "score=u y=zero", {"grid": FINE}, "outcomes that do not occur"),
-    ("survey_mean", "x=u weight=minus", {}, "some weights are negative or missing"),
+    ("survey_mean", "x=u weight=minus", {}, "some weights are negative, missing or not finite"),
     ("survey_mean", "x=u weight=zero", {}, "there are fewer than two records, or none with a weight"),
-    ("survey_linear", "x=u y=y weight=minus", {}, "some weights are negative or missing"),
-    ("survey_logistic", "x=u y=b weight=minus", {}, "some weights are negative or missing"),
-    ("weighted", "x=u y=y weight=minus", {}, "some weights are negative or missing"),
+    ("survey_linear", "x=u y=y weight=minus", {}, "some weights are negative, missing or not finite"),
+    ("survey_logistic", "x=u y=b weight=minus", {}, "some weights are negative, missing or not finite"),
+    ("weighted", "x=u y=y weight=minus", {}, "some weights are negative, missing or not finite"),
     ("weighted", "x=u,one y=y weight=v", {}, "combinations of the columns before them: one"),
     ("survey_logistic", "x=u,one y=b weight=v", {}, "combinations of the columns before them: one"),
     ("negative_binomial", "x=u,one y=count", {}, "combinations of the columns before them: one"),
@@ -213,12 +213,12 @@ def test_no_nan_without_a_sentence(starfold, federation, program):
     import numpy as np
     text = program("input x : [*, p]\noutput m = mean[*](x)\noutput s = std[*](x)\noutput n = records(x)\n")
     result = starfold("run", text, "--json", *federation({"a": {"x": np.array([[1.0, 2.0]])}}))
-    assert result.json()["warnings"] == ["results without a value (nan), because the records do not determine them: s"]
+    assert result.json()["warnings"] == ["results without a value (nan): s"]
     result = starfold("run", text, *federation({"a": {"x": np.zeros((0, 2))}}))
-    assert result.code == 0 and "warning: results without a value (nan), because the records do not determine them: m, s\n" in result.out
+    assert result.code == 0 and "warning: results without a value (nan): m, s\n" in result.out
     half = program("input x : [*]\noutput v = [sum[*](x), 0 / sum[*](x)]\n")
     result = starfold("run", half, "--json", *federation({"a": {"x": np.array([1.0, -1.0])}}))
-    assert result.json()["warnings"] == ["results without a value (nan), because the records do not determine them: v (1 of 2)"]
+    assert result.json()["warnings"] == ["results without a value (nan): v (1 of 2)"]
 
 
 def test_every_sentence_is_provoked():

@@ -122,3 +122,11 @@ def test_names_of_a_block_stay_on_each_client(starfold, tmp_path):
     rows = {re.sub("<[^>]*>", "", row.split("</td>")[0]).strip(): row for row in names.split("<tr>")}
     assert "stays on each client" in rows["b"] and "stays on each client" in rows["eta"]
     assert "shared: known to the server" in rows["theta"]
+
+
+def test_deep_loops_end(starfold, program):
+    """Lines that begin beyond the width of the page are left as they are."""
+    depth = 60
+    text = "input x : [*]\nstate s = 0\n" + "repeat 2 {\n" * depth + "s <- s + sum[*](x * (1 + s)) + sum[*](x * s) + 1\n" + "}\n" * depth + "output s\n"
+    result = starfold("explain", program(text), timeout=60)
+    assert result.code == 0 and len(result.out) < 200_000

@@ -99,4 +99,19 @@ def test_where_there_is_none(ready):
     """Programs without an offset or a weight say so."""
     assert "is for an input offset" in ready("ridge", CARS, [], None, "--formula", "mpg ~ wt + offset(shift)", fails=True)
     negative = {**CARS, "trials": [-1.0] + CARS["trials"][1:]}
-    assert "some weights are negative or missing" in ready("poisson", negative, ["x=wt", "y=carb", "weight=trials"], fails=True)
+    assert "some weights are negative, missing or not finite" in ready("poisson", negative, ["x=wt", "y=carb", "weight=trials"], fails=True)
+
+
+def test_records_without_weight_are_none(ready):
+    """Weights of 0: as if their records were not there, also in what counts records."""
+    weights = [float(i % 4) for i in range(len(CARS["mpg"]))]
+    kept = {name: [v for v, w in zip(values, weights) if w > 0] for name, values in CARS.items()}
+    all_of_them, _ = ready("weighted", {**CARS, "w": weights}, ["x=wt,hp", "y=mpg", "weight=w"])
+    some, _ = ready("weighted", {**kept, "w": [w for w in weights if w > 0]}, ["x=wt,hp", "y=mpg", "weight=w"])
+    for name in some:
+        assert np.allclose(all_of_them[name], some[name], rtol=1e-10, atol=1e-14), name
+
+
+@pytest.mark.parametrize("tolerance", ["0", "-1", "nan", "1"])
+def test_a_tolerance_lies_between(ready, tolerance):
+    assert "the tolerance must lie between 0 and 1" in ready("logistic", CASES, ["x=spontaneous", "y=case"], {"tolerance": tolerance}, fails=True)
