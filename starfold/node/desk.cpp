@@ -65,7 +65,12 @@ Desk::Desk(NodeConfig config, DeskOptions options)
   approvals_.emplace(config_.folder);
 }
 
-Desk::~Desk() = default;
+Desk::~Desk() {
+  try {
+    if (!options_.dry && ledger_) note_unwritten();
+  } catch (const std::exception&) {  // a full disk; the count is lost
+  }
+}
 
 void Desk::reload(const Policy& policy) {
   config_.policy = policy;

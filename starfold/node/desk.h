@@ -78,6 +78,7 @@ class Desk {
   void take_up_decisions();
   LedgerEntry entry(const Request& request, const char* kind) const;
   void record(const LedgerEntry& entry);
+  void note_unwritten();
   Account account(const Session& session) const;
   Account total() const;
   secure::Key trial_key() const;

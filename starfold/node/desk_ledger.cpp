@@ -81,15 +81,18 @@ LedgerEntry Desk::entry(const Request& request, const char* kind) const {
   return line;
 }
 
+void Desk::note_unwritten() {
+  if (unwritten_ == 0) return;
+  LedgerEntry note;
+  note.kind = "note";
+  note.detail = fmt::format("{} more refused requests have no lines of their own", unwritten_);
+  ledger_->append(note);
+  unwritten_ = 0;
+}
+
 void Desk::record(const LedgerEntry& entry) {
   if (!options_.dry) {
-    if (unwritten_ > 0) {
-      LedgerEntry note;
-      note.kind = "note";
-      note.detail = fmt::format("{} more refused requests have no lines of their own", unwritten_);
-      ledger_->append(note);
-      unwritten_ = 0;
-    }
+    note_unwritten();
     ledger_->append(entry);
     return;
   }

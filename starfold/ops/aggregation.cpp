@@ -278,21 +278,32 @@ using Ranges = std::span<const Interval>;
 
 Interval sum_range(Ranges x, double n) { return range::sum(x[0], n); }
 
+// What rounding may add over so many elements, relative to the result; of an unknown number the mathematics is told.
+double rounding(double n) {
+  return std::isfinite(n) ? n * std::numeric_limits<double>::epsilon() : 0;
+}
+
+// Sums and products never fall where an operand rises, so each end is only off by its own rounding.
+Interval rounded(Interval x, double n) {
+  return range::outward(
+      {x.lo - std::fabs(x.lo) * rounding(n), x.hi + std::fabs(x.hi) * rounding(n)});
+}
+
 Interval prod_range(Ranges x, double n) {
   const double top = std::pow(std::max(x[0].size(), 1.0), n);
-  return range::outward({x[0].lo >= 0 ? 0 : -top, top});
+  return rounded({x[0].lo >= 0 ? 0 : -top, top}, n);
 }
 
 // Of no elements it is inf or -inf; what a range speaks of are the values of elements.
 Interval element_range(Ranges x, double /*n*/) { return x[0]; }
 
-Interval mean_range(Ranges x, double /*n*/) { return range::outward(x[0]); }
+Interval mean_range(Ranges x, double n) { return rounded(x[0], n); }
 
 Interval count_range(Ranges /*x*/, double n) { return {0, n}; }
 
-// At most a quarter of the squared width, times n / (n - 1).
-Interval var_range(Ranges x, double /*n*/) {
-  const double width = x[0].hi - x[0].lo;
+// At most a quarter of the squared width, times n / (n - 1). Also elements that are all the same differ from their rounded mean.
+Interval var_range(Ranges x, double n) {
+  const double width = x[0].hi - x[0].lo + 2 * x[0].size() * rounding(n);
   return range::outward({0, width * width / 2});
 }
 
@@ -300,10 +311,10 @@ Interval std_range(Ranges x, double n) {
   return range::outward({0, std::sqrt(var_range(x, n).hi)});
 }
 
-Interval norm_range(Ranges x, double n) { return range::outward({0, std::sqrt(n) * x[0].size()}); }
+Interval norm_range(Ranges x, double n) { return rounded({0, std::sqrt(n) * x[0].size()}, n); }
 
 Interval logsumexp_range(Ranges x, double n) {
-  return range::outward({x[0].lo, x[0].hi + std::log(n)});
+  return range::outward({x[0].lo - rounding(n), x[0].hi + std::log(n) + rounding(n)});
 }
 
 Interval position_range(Ranges /*x*/, double n) { return {1, n}; }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "starfold/merge/exact.h"
 #include "starfold/policy/sums.h"
 #include "starfold/runtime/apply.h"
 
@@ -35,6 +36,22 @@ bool finite(const std::vector<double>& numbers) {
 
 bool any_of(const std::vector<bool>& flags) {
   return std::find(flags.begin(), flags.end(), true) != flags.end();
+}
+
+// Exact states are looked at as the numbers they stand for. Their sums of products hold what no double can, and of which sums in
+// doubles know nothing: it is no number here.
+MergeState seen_as_plain(const Monoid& row, const MergeState& sent) {
+  MergeState plain = plain_state(row, sent);
+  const std::size_t words = exact::products.words();
+  if (row.plain == nullptr || row.parts.back().words != words) return plain;
+  constexpr double least = 1e-280;
+  for (std::size_t cell = 0; cell < plain.back().data.size(); ++cell) {
+    const std::vector<wide::Word> sum = integer(sent.back(), cell, words);
+    const bool any = std::any_of(sum.begin(), sum.end(), [](wide::Word word) { return word != 0; });
+    if (any && std::abs(exact::rounded(sum, exact::products)) < least)
+      plain.back().data[cell] = nan;
+  }
+  return plain;
 }
 
 }  // namespace
@@ -69,10 +86,9 @@ class Support::Impl {
     }
     if (!whole.empty() || per_client == round.merges.size()) return whole;
     Checks& checks = checks_of(round);
-    // Exact states are looked at as the numbers they stand for.
     std::vector<MergeState> states;
     for (std::size_t i = 0; i < sent.size(); ++i)
-      states.push_back(plain_state(*round.merges[i].monoid, sent[i]));
+      states.push_back(seen_as_plain(*round.merges[i].monoid, sent[i]));
     const Settings settings = given(received, states);
     const std::vector<bool> open = unsure(checks, round, settings, states, least, scale);
     if (!any_of(open)) return {};
@@ -191,7 +207,9 @@ class Support::Impl {
         // A nan tells that a record has one.
         if (missed || std::isnan(part.data[cell])) number = nan;
         const auto turn = turns.find(place);
-        if (turn != turns.end() && turn->second < basis.rest.turn) continue;
+        // Exact states also keep what later turns speak of.
+        const bool gone = round.merges[basis.merge].monoid->plain == nullptr;
+        if (gone && turn != turns.end() && turn->second < basis.rest.turn) continue;
         if (basis.plain && number != 0) turns.emplace(place, basis.rest.turn);
         if (number == 0 || number >= least * (1 - rounding)) continue;
         if (found.size() >= limit || !told.insert(place).second) continue;

@@ -199,8 +199,8 @@ Interval squared(Interval x) {
   return {std::max(product.lo, 0.0), product.hi};
 }
 
-// Products whose factors depend on each other: of a value with itself, or with what is left of a number, as m * (1 - m). What holds for
-// them holds where factors are put on grids one by one, too: they are moved into their bounds together.
+// Products whose factors depend on each other: of a value with itself, or with what is left of a number, as m * (1 - m). In a fold the
+// factors are put on grids one by one: they are moved into their bounds together, but nan becomes the number nearest to 0 of each.
 std::optional<Box> dependent_product(const ir::Program& program, const ir::Node& node,
                                      const std::vector<Box>& operands) {
   const bool folds = node.op->family == Family::matmul && ir::is_fold(program.graph, node) &&
@@ -215,7 +215,13 @@ std::optional<Box> dependent_product(const ir::Program& program, const ir::Node&
     if (!(same || rest) || !operands[i].hull().bounded()) continue;
     const double c = same ? 0 : program.graph[other.args[0]].value.item();
     const auto product = [&](Interval x) { return same ? squared(x) : times_rest(x, c); };
-    if (folds) return Box::all(product(operands[i].hull()), 0);
+    const auto nearest = [](Interval x) { return std::clamp(0.0, x.lo, x.hi); };
+    const auto folded = [&](Interval x) {
+      if (same) return product(x);
+      const double at = nearest(x) * nearest({c - x.hi, c - x.lo});
+      return range::hull(product(x), range::outward({at, at}));
+    };
+    if (folds) return Box::all(folded(operands[i].hull()), 0);
     return map_entries({operands[i]}, node.type().rank(),
                        [&](const std::vector<Interval>& x) { return product(x[0]); });
   }

@@ -276,26 +276,49 @@ NodeId product_in_units(ir::Program& to, ir::Node node, const Gridded& on) {
 
 // A run that stops says of one record what it holds: where a label or an index outside stops others, a private run goes on. A label
 // that is none is missing, and what is looked up with such an index is nan, which `quantize` takes for the number nearest to 0.
-NodeId valid_index(ir::Builder& build, NodeId index, const Size& count, NodeId otherwise) {
+NodeId is_valid(ir::Builder& build, NodeId index, const Size& count) {
   const NodeId inside = build.mul(build.call(">=", {index, build.number(1)}),
                                   build.call("<=", {index, build.size(count)}));
   const NodeId whole = build.call("==", {build.call("floor", {index}), index});
-  return build.call("where", {build.mul(inside, whole), index, otherwise});
+  return build.mul(inside, whole);
 }
 
-ir::Node without_refusal(ir::Program& to, ir::Node node) {
+// The table stays as it is: it may be what the server sends.
+NodeId looked_up(ir::Program& to, ir::Node node) {
   ir::Builder build(to, node.span);
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  if (ir::is_op(node, "one_hot", 1))
-    node.args[0] = valid_index(build, node.args[0], node.attrs.sizes[0], build.number(nan));
-  if (ir::is_op(node, "[e]", 2) && build.type(node.args[1]).federated()) {
-    const NodeId table = node.args[0];
-    const Size rows = build.type(table).dims[0].size;
-    const NodeId after = build.add(build.size(rows), build.number(1));
-    node.args[1] = valid_index(build, node.args[1], rows, after);
-    node.args[0] = build.call("concat", {table, build.mul(table, build.number(nan))}, {0});
+  const NodeId index = node.args[1];
+  const Size rows = build.type(node.args[0]).dims[0].size;
+  const std::size_t more = build.type(node.args[0]).rank() - 1;
+  NodeId valid = is_valid(build, index, rows);
+  node.args[1] = build.call("where", {valid, index, build.number(1)});
+  const NodeId found = to.graph.add(std::move(node));
+  if (more > 0) {
+    std::vector<Slice> slices(build.type(valid).rank(), {Slice::Kind::all, {}, {}});
+    slices.insert(slices.end(), more, {Slice::Kind::new_axis, {}, {}});
+    valid = build.call("[:]", {valid}, {}, {}, std::move(slices));
   }
-  return node;
+  return build.call("where",
+                    {valid, found, build.number(std::numeric_limits<double>::quiet_NaN())});
+}
+
+// Also inside blocks.
+NodeId without_refusal(ir::Program& to, ir::Node node) {
+  if (node.block) {
+    ir::Local block = *node.block;
+    block.body = ir::rebuild(block.body, without_refusal);
+    node.block = ir::make_local(std::move(block));
+  }
+  if (node.kind != ir::Kind::apply || !node.op->refuses || !node.federated())
+    return to.graph.add(std::move(node));
+  if (ir::is_op(node, "[e]", 2) && to.graph[node.args[1]].federated())
+    return looked_up(to, std::move(node));
+  if (ir::is_op(node, "one_hot", 1)) {
+    ir::Builder build(to, node.span);
+    const NodeId label = node.args[0];
+    node.args[0] = build.call("where", {is_valid(build, label, node.attrs.sizes[0]), label,
+                                        build.number(std::numeric_limits<double>::quiet_NaN())});
+  }
+  return to.graph.add(std::move(node));
 }
 
 }  // namespace
@@ -311,8 +334,7 @@ std::shared_ptr<const Plan> on_grids(const Plan& plan, const std::vector<Gridded
       return gridded(to, std::move(node), *found->second);
     if (const auto found = products.find(old); found != products.end())
       return product_in_units(to, std::move(node), *found->second);
-    const bool refuses = node.kind == ir::Kind::apply && node.op->refuses && node.federated();
-    return to.graph.add(refuses ? without_refusal(to, std::move(node)) : std::move(node));
+    return without_refusal(to, std::move(node));
   });
   ir::verify(program, "on_grids");
   auto result = std::make_shared<Plan>(plan_lowered(std::move(program)));

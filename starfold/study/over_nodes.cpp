@@ -86,7 +86,10 @@ std::string text_of(const std::string& path, const std::string& what) {
   constexpr std::size_t longest = 1 << 20;
   if (path.empty()) return {};
   try {
-    return read_regular(path, longest);
+    std::string text = read_regular(path, longest);
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+      throw RunError(fmt::format("{} is empty", printable(path)));
+    return text;
   } catch (const RunError& error) {
     throw RunError(fmt::format("{}: {}", what, error.what()));
   }

@@ -64,6 +64,26 @@ def test_support(one, attack):
     assert line["decision"] == "refused" and line["rule"] == "min_support" and line["counted"] is True
 
 
+def test_rounding_hides_nothing(nodes):
+    """Sums within a record round: what is left of a difference that should be 0 still rests on one record."""
+    nodes.add("north", hospital(1, 9000))
+    program = ("input x : [*]\ninput id : [*]\nlet v = zeros_like(x)[:, new] + full(0.1, 20000)\n"
+               "output s = sum[*]((mean[2](v) - 0.1) * (exp(-1e6 * square(id - 7)) * x))\n")
+    refused(nodes.run(nodes.study(program, f'x = "age"\n{ID}')))
+    assert nodes.nodes[0].lines()[-1]["rule"] == "min_support"
+
+
+@pytest.mark.parametrize("output", ["output s = exp(-400 - 1e6 * square(id - 7)) @ exp(-400 + log(x))",
+                                    "output v = var[*](exp(-391 + 8 * exp(-1e6 * square(id - 7)) + x / 1000))",
+                                    "output s = prod[*](relu(sign(x - 40)) * exp(exp(-1e6 * square(id - 14)) * log(abs(x) + 1)))"])
+def test_exact_states_hide_nothing(nodes, output):
+    """Integers hold products that no double can."""
+    nodes.add("north", hospital(1), 'merges = ["sum", "moments", "prod"]')
+    program = "input x : [*]\ninput id : [*]\n" + output + "\n"
+    refused(nodes.run(nodes.study(program, f'x = "age"\n{ID}', extra="[options]\nexact = true")))
+    assert nodes.nodes[0].lines()[-1]["rule"] == "min_support"
+
+
 def test_what_is_well_supported_leaves(one):
     program = ("input x : [*]\ninput w : [*]\noutput m = mean[*](x)\noutput v = var[*](x)\noutput g = one_hot(w, 3)' @ x\n"
                "output n = sum[*](x > 50)\noutput l = logsumexp[*](x / 100)\n")

@@ -178,6 +178,15 @@ TEST(PrivateRun, LabelsThatAreNoneAddNothing) {
   near(outputs("output s = one_hot(g, 3)' @ clip(g, 0, 2)\n"), {2, 2, 2});
   near(outputs("output s = sum[*](clip([0, 6, 7][g], 0, 9))\n"), {6 + 7});
   near(outputs("output s = sum[*](clip([[0, 2], [3, 4], [5, 6]][g], 0, 9))\n"), {8, 14});
+  // Tables that the server sends, and those inside blocks.
+  near(outputs("input t : [3] = [0, 6, 7]\noutput s = sum[*](clip(t[g], 0, 9))\n"), {6 + 7});
+  near(outputs("state t : [3] = [0, 6, 7]\nstate s : [] = 0\nrepeat 2 {\n  s <- sum[*](clip(t[g], "
+               "0, 9))\n  t <- t + 0 * s\n}\n"
+               "output s\n"),
+       {6 + 7});
+  near(outputs(
+           "let c = each client { clip_norm(sum[*](one_hot(g, 3)), 50) }\noutput s = sum[*](c)\n"),
+       {2, 1, 1});
   // Seven of them: 5 is the number nearest to 0 that a record can add.
   near(outputs("output s = sum[*](clip([5, 6, 7][g], 0, 9))\n"), {5 + 5 + 6 + 7 + 7 * 5});
 }
