@@ -185,7 +185,7 @@ TEST(PrivateRun, LabelsThatAreNoneAddNothing) {
                "output s\n"),
        {6 + 7});
   near(outputs(
-           "let c = each client { clip_norm(sum[*](one_hot(g, 3)), 50) }\noutput s = sum[*](c)\n"),
+           "let c = each client { clip_norm(sum[*](one_hot(g, 3)), 3) }\noutput s = sum[*](c)\n"),
        {2, 1, 1});
   // Seven of them: 5 is the number nearest to 0 that a record can add.
   near(outputs("output s = sum[*](clip([5, 6, 7][g], 0, 9))\n"), {5 + 5 + 6 + 7 + 7 * 5});
