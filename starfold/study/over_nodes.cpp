@@ -81,6 +81,18 @@ secure::Group group_of(const Study& study, const Descriptions& descriptions) {
 
 // --- the way there ----------------------------------------------------------------------------------
 
+// What nodes say of themselves. Before a run there is nothing to go on with.
+std::vector<std::optional<Bytes>> describe_all(Carrier& carrier,
+                                               const std::vector<std::string>& names,
+                                               const RemoteOptions& options, bool resumed = false) {
+  try {
+    return ask_all(carrier, names, encode_message(DescribeMessage{}), options);
+  } catch (const ClientsAway& away) {
+    if (resumed) throw;
+    throw RunError(away.what());
+  }
+}
+
 // What a file holds, as text: the program that carries may run on another machine, where the file is not.
 std::string text_of(const std::string& path, const std::string& what) {
   constexpr std::size_t longest = 1 << 20;
@@ -146,8 +158,7 @@ std::vector<NodeDescription> describe_nodes(const Study& study, const std::atomi
   std::vector<std::string> names;
   for (const StudyClient& client : study.clients) names.push_back(client.name);
   const std::unique_ptr<Carrier> carrier = carrier_of(study, control);
-  const std::vector<std::optional<Bytes>> answers =
-      ask_all(*carrier, names, encode_message(DescribeMessage{}), options);
+  const std::vector<std::optional<Bytes>> answers = describe_all(*carrier, names, options);
   std::vector<NodeDescription> described;
   for (std::size_t i = 0; i < answers.size(); ++i)
     described.push_back(description_of(study.clients[i], answers[i].value()));
@@ -178,7 +189,7 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
 
   const std::unique_ptr<Carrier> carrier = carrier_of(study, control);
   const std::vector<std::optional<Bytes>> answers =
-      ask_all(*carrier, names, encode_message(DescribeMessage{}), options);
+      describe_all(*carrier, names, options, control.resume);
   std::vector<DataSource> sources;
   FormulaRequest formula{study.formula, {}, {}};
   Descriptions descriptions(answers.size());

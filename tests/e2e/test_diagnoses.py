@@ -54,6 +54,7 @@ ENDS = [
     ("anova_two_way", "y=by_g a=g b=cell", {}, "the values do not vary within cells"),
     ("calibration", "prediction=y y=b", {}, "a prediction must be between 0 and 1"),
     ("client_slope", "x=u y=y slope=zero", {}, "the variable with the slope is zero or missing"),
+    ("linear_cross_validation", "x=alone y=y fold=g", {"folds": 2}, "folds without whose records columns do not vary, or are combinations"),
     ("linear", "x=u y=y", {"level": 1.5}, "the level of intervals must lie between 0 and 1"),
     ("fisher", "row=g column=cell", {"level": 0}, "the level of intervals must lie between 0 and 1"),
     ("kaplan_meier", "time=time status=event", {"grid": GRID, "level": 95}, "the level of intervals must lie between 0 and 1"),
