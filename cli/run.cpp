@@ -45,7 +45,7 @@ void stop_at_once(int) {
 }
 
 // The first Ctrl-C ends the run, within 100 ms, or over nodes after the current round; a second one ends the process at once.
-constexpr suseconds_t patience = 80'000;
+constexpr suseconds_t patience = 50'000;  // giving memory back takes its time, too
 bool over_nodes = false;
 void on_interrupt(int) {
   stop_requested = true;

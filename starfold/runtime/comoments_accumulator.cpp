@@ -200,7 +200,14 @@ class Scaled {
       double* to = room.data() + k * stride;
       double mean = kernels::folds().sum(columns[k], n) / static_cast<double>(n);
       if (!std::isfinite(mean)) mean = stable_mean({columns[k], n});
-      result.drifts.push_back(kernels::folds().center(columns[k], mean, to, n));
+      double drift = kernels::folds().center(columns[k], mean, to, n);
+      // What rounding did to the mean is taken back, or equal columns of two clients would differ.
+      const double better = mean + drift / static_cast<double>(n);
+      if (std::isfinite(better) && better != mean) {
+        mean = better;
+        drift = kernels::folds().center(columns[k], mean, to, n);
+      }
+      result.drifts.push_back(drift);
       result.means.push_back(mean);
       result.deviations.push_back(to);
     }

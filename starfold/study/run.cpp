@@ -30,44 +30,65 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-RunReport run_reference(const ir::Program& program, std::vector<Pack>& packs,
-                        const Settings& settings) {
+// What a report says of the clients of a run that asks none of them.
+RunReport report_on(const std::vector<Pack>& packs) {
   RunReport report;
-  std::vector<Client> clients;
   for (const Pack& pack : packs) report.clients.resize(report.clients.size() + pack.clients.size());
-  for (Pack& pack : packs) {
+  for (const Pack& pack : packs) {
     for (const PackedClient& client : pack.clients)
       report.clients.at(client.place) = {client.name, client.records, 0, 0};
-    clients.push_back(std::move(pack.records));
   }
+  return report;
+}
+
+// Clients that were packed together, one by one where the program tells them apart.
+std::vector<Pack> told_apart(const ir::Program& program, std::vector<Pack> packs) {
+  if (!tells_clients_apart(program)) return packs;
+  std::vector<Pack> all;
+  for (Pack& pack : packs) {
+    for (Pack& one : take_apart(program, std::move(pack))) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+RunReport run_reference(const ir::Program& program, std::vector<Pack> packs,
+                        const Settings& settings) {
+  RunReport report = report_on(packs);
+  std::vector<Client> clients;
+  for (Pack& pack : told_apart(program, std::move(packs)))
+    clients.push_back(std::move(pack.records));
   const Stopwatch watch;
   report.results = evaluate_reference(program, clients, settings);
   report.seconds = watch.seconds();
   return report;
 }
 
-// The same plan over the pooled records, as those of one client.
-RunReport run_exact_reference(const StudyRun& run, std::vector<Pack>& packs,
-                              const Settings& settings) {
-  RunReport report;
+// The records of all clients as those of one.
+std::vector<Pack> pooled(const ir::Program& program, std::vector<Pack> packs,
+                         const Settings& settings) {
   std::vector<Client> clients;
-  for (const Pack& pack : packs) report.clients.resize(report.clients.size() + pack.clients.size());
-  for (Pack& pack : packs) {
-    for (const PackedClient& client : pack.clients)
-      report.clients.at(client.place) = {client.name, client.records, 0, 0};
-    clients.push_back(std::move(pack.records));
+  for (Pack& pack : packs) clients.push_back(std::move(pack.records));
+  Client all;
+  for (const ir::Input& input : program.inputs) {
+    if (input.type.federated() && !clients.empty())
+      all.arrays[input.name] = virtual_global(input, clients, settings.sizes);
   }
+  std::vector<Pack> result;
+  result.push_back({std::move(all), {PackedClient{}}, {}});
+  return result;
+}
+
+// The same plan over the pooled records; where the program tells clients apart, over each one's.
+RunReport run_exact_reference(const StudyRun& run, std::vector<Pack> packs,
+                              const Settings& settings) {
+  const ir::Program& program = run.program->compilation.program;
+  RunReport report = report_on(packs);
   const Stopwatch watch;
   RunOptions options;
   options.threads = run.study.threads;
-  Client pooled;
-  for (const ir::Input& input : run.program->compilation.program.inputs) {
-    if (input.type.federated() && !clients.empty())
-      pooled.arrays[input.name] = virtual_global(input, clients, settings.sizes);
-  }
-  std::vector<Pack> all;
-  all.push_back({std::move(pooled), {PackedClient{}}, {}});
-  report.results = run_packs(run.program, std::move(all), settings, options).results;
+  packs = tells_clients_apart(program) ? told_apart(program, std::move(packs))
+                                       : pooled(program, std::move(packs), settings);
+  report.results = run_packs(run.program, std::move(packs), settings, options).results;
   report.seconds = watch.seconds();
   return report;
 }
@@ -133,8 +154,9 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
     if (!control.reference) {
       run.report = run_federated(run, std::move(data.packs), data.room, settings, control);
     } else {
-      run.report = run.program->planning.exact ? run_exact_reference(run, data.packs, settings)
-                                               : run_reference(typed, data.packs, settings);
+      run.report = run.program->planning.exact
+                       ? run_exact_reference(run, std::move(data.packs), settings)
+                       : run_reference(typed, std::move(data.packs), settings);
     }
   } catch (const Unmet& unmet) {
     throw named(unmet, typed, data.columns);

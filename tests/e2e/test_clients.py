@@ -630,3 +630,13 @@ def test_names_of_columns_pass_through_blocks(starfold, program, tmp_path):
     assert shown.code == 0, shown.err
     table = [line.split() for line in shown.out.splitlines()[:3]]
     assert table[0] == ["theta", "means"] and [row[0] for row in table[1:]] == ["age", "bmi"]
+
+
+def test_the_reference_tells_clients_apart(starfold, federation, program):
+    """Also those that are simulated, and in exact runs."""
+    path = program("input x : [*, p]\nlet n = each client { records(x) }\noutput s = sum[*](n * n)\n")
+    simulated = ["run", path, "--simulate", "clients=300,records=poisson(6),seed=3", "--set", "p=2", "--json"]
+    assert starfold(*simulated).json()["outputs"] == starfold(*simulated, "--reference").json()["outputs"]
+    files = ["run", path, "--json", *federation({name: {"x": np.ones((n, 2))} for name, n in (("a", 10), ("b", 20), ("c", 0))})]
+    for options in ([], ["--reference"], ["--exact"], ["--exact", "--reference"]):
+        assert starfold(*files, *options).json()["outputs"]["s"]["data"] == [500], options

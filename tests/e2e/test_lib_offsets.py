@@ -112,6 +112,6 @@ def test_records_without_weight_are_none(ready):
         assert np.allclose(all_of_them[name], some[name], rtol=1e-10, atol=1e-14), name
 
 
-@pytest.mark.parametrize("tolerance", ["0", "-1", "nan", "1"])
+@pytest.mark.parametrize("tolerance", [0, -1, "nan", 1])
 def test_a_tolerance_lies_between(ready, tolerance):
     assert "the tolerance must lie between 0 and 1" in ready("logistic", CASES, ["x=spontaneous", "y=case"], {"tolerance": tolerance}, fails=True)

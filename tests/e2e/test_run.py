@@ -404,8 +404,8 @@ output s = mean[*](m)
 def test_interrupt_within_one_operation_of_the_server(program):
     text = "input a : [n, n]\ninput x : [*]\nlet s = sum[*](x)\noutput v = sum(inv(a + s) @ inv(a - s))\n"
     setting = "a=@" + str(program("").parent / "a.npy")
-    np.save(setting[3:], np.random.default_rng(1).normal(size=(3500, 3500)))
-    assert seconds_to_stop([program(text), "--set", setting, "--simulate", "clients=1,records=10"], 1.5) < PATIENCE
+    np.save(setting[3:], np.random.default_rng(1).normal(size=(2500, 2500)))
+    assert seconds_to_stop([program(text), "--set", setting, "--simulate", "clients=1,records=10"], 0.6) < PATIENCE
 
 
 def test_progress_only_on_a_terminal(starfold, federation, program):

@@ -642,6 +642,22 @@ TEST(Engine, CovariancesOfColumnsThatMove) {
   }
 }
 
+// Squares that are 0, and sums that are, do not mean that a column stands still; equal columns of clients have no variance.
+TEST(Engine, CovariancesOfColumnsThatHardlyMove) {
+  const ir::Program program = program_of("input x : [*, 3]\noutput c = cov[*](x)\n");
+  Tensor x({40, 3}, 1e220 / 3);
+  for (std::size_t i = 0; i < 40; ++i) {
+    x.data[3 * i] = i % 2 == 0 ? 1e-170 : -1e-170;
+    x.data[3 * i + 1] = i % 2 == 0 ? 1 : -1;
+  }
+  const std::vector<Client> clients = {{"a", {{"x", x}}},
+                                       {"b", {{"x", Tensor({7, 3}, 1e220 / 3)}}}};
+  const std::vector<double> one =
+      Federation(program, {clients[0]}, {}, {8, 1}).run().outputs.at("c").data;
+  EXPECT_NEAR(one[1] / 1e-170, 40.0 / 39, 1e-12);
+  EXPECT_EQ(Federation(program, clients, {}, {8, 1}).run().outputs.at("c").data[8], 0);
+}
+
 TEST(Engine, ReceivedValuesAreChecked) {
   const ir::Program program =
       program_of("input x : [*, p]\ninput b : [p]\noutput o = sum[*](x @ b)\n");

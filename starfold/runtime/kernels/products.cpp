@@ -484,11 +484,15 @@ HWY_EXPORT(find_products);
 
 Ahead after(const double* const* columns, std::size_t count, std::size_t n) {
   constexpr std::size_t many = 16;
-  const auto size = static_cast<std::ptrdiff_t>(count * padded(n));
-  if (count < many ||
-      columns[count - 1] - columns[0] + static_cast<std::ptrdiff_t>(padded(n)) != size)
-    return {};
-  return {columns[0] + size, columns[0] + 2 * size};
+  if (count < many) return {};
+  // As numbers: the columns may lie in different arrays, and nothing need follow them.
+  const auto place = [](const double* x) { return reinterpret_cast<std::uintptr_t>(x); };
+  const std::uintptr_t size = count * padded(n) * sizeof(double);
+  if (place(columns[count - 1]) + padded(n) * sizeof(double) != place(columns[0]) + size) return {};
+  const auto at = [&](std::uintptr_t offset) {
+    return reinterpret_cast<const double*>(place(columns[0]) + offset);
+  };
+  return {at(size), at(2 * size)};
 }
 
 const Products& products(bool portable) { return HWY_DYNAMIC_DISPATCH(find_products)(portable); }
