@@ -1,6 +1,7 @@
 """Running programs, and what comes out."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import sys
@@ -105,6 +106,16 @@ class Fit(Mapping):
     def to_json(self) -> str:
         """The object of `starfold run --json`."""
         return self._need_run().json()
+
+    @property
+    def privacy(self) -> Optional[Dict[str, Any]]:
+        """What a private run promised and spent, round by round, as `--json` says it; None where the run was not private."""
+        return json.loads(self.to_json()).get("privacy") if self._run is not None else None
+
+    @property
+    def warnings(self) -> List[str]:
+        """What the summary warns of: fits that did not converge, results without a value."""
+        return json.loads(self.to_json()).get("warnings", []) if self._run is not None else []
 
     def _need_run(self) -> "_engine.Run":
         if self._run is None:

@@ -330,3 +330,15 @@ def test_docstrings():
         failed, tried = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
         assert tried > 0 and failed == 0, module
 
+
+
+def test_private_studies_and_warnings(tmp_path):
+    """A study file with [privacy] runs from Python, and says what it promised; so do warnings."""
+    (tmp_path / "north.csv").write_text("age\n" + "".join(f"{20 + i % 60}\n" for i in range(500)))
+    (tmp_path / "mean.fold").write_text("input x : [*]\noutput m = sum[*](clip(x, 0, 100)) / sum[*](ones_like(x))\n")
+    (tmp_path / "study.toml").write_text('program = "mean.fold"\n[inputs]\nx = "age"\n[[client]]\nname = "north"\ndata = "north.csv"\n'
+                                         '[privacy]\nunit = "record"\nneighbours = "add_remove"\nepsilon = 1.0\ndelta = 1e-6\nat = "server"\n')
+    fit = sf.run(tmp_path / "study.toml")
+    assert abs(fit["m"] - 49) < 10 and fit.privacy["epsilon"] == 1 and len(fit.privacy["rounds"]) == 1
+    plain = sf.compile("input x : [*]\noutput s = std[*](x)\n").run({"a": {"x": np.array([1.0])}})
+    assert plain.privacy is None and plain.warnings == ["results without a value (nan): s"]
