@@ -231,3 +231,12 @@ def test_the_owner_decides(starfold, node):
     ahead = sha256("not asked yet")
     assert starfold("node", "approve", ahead, node / "NODE.toml").code == 0
     assert sorted(os.listdir(node / "north/approvals")) == sorted(f"{study}.json" for study in (STUDY, OTHER, ahead))
+
+
+def test_an_empty_key_pins_nothing_and_is_refused(starfold, program, tmp_path):
+    (tmp_path / "empty.pub").write_text("\n")
+    program("input x : [*]\noutput s = sum[*](x)\n")
+    (tmp_path / "study.toml").write_text('program = "program.fold"\n[inputs]\nx = "age"\n[[client]]\nname = "a"\nsource = "v"\npublic_key = "empty.pub"\n'
+                                         '[federation]\nvia = "flower"\nsuperlink = "127.0.0.1:9"\ntimeout = "2s"\n')
+    result = starfold("run", tmp_path / "study.toml")
+    assert result.code == 3 and "the public key of client a" in result.err and "is empty" in result.err

@@ -175,3 +175,10 @@ def test_wrong_words(privacy):
     assert privacy("output n = count[*](y)\n", "--unit", "patient").code == 2
     assert privacy("output n = count[*](y)\n", "--neighbours", "none").code == 2
     assert privacy("output n = count[*](y)\n", "--set", "nothing=1").code in (2, 3)
+
+
+def test_nan_in_factors_that_depend_on_each_other(starfold, program):
+    """In a fold nan becomes 1 in each of the factors, and 1 * 1 lies below every x * (3 - x)."""
+    path = program("input e : [*]\nlet x = clip(e, 1, 2)\noutput s = sum[*](x * (3 - x))\n")
+    merge = starfold("check", path, "--privacy", "--neighbours", "replace", "--json").json()["rounds"][0]["merges"][0]
+    assert 1.25 <= merge["sensitivity"]["l2"] < 1.2513
