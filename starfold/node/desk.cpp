@@ -265,16 +265,22 @@ void Desk::load(Session& session, const Bindings& bindings) const {
 
 // --- a round --------------------------------------------------------------------------------------
 
-Bytes Desk::encode(Request& request, EncodeMessage message) {
-  request.kind = "encode";
-  if (!is_run_id(message.run)) refuse_request(Refusal::another_run, "the run has no identity");
-  request.run = message.run;
-  Session* session = find(message.run);
+// The session of a run that was started; the request learns what it is about.
+Desk::Session& Desk::session_of(Request& request, const std::string& run) {
+  if (!is_run_id(run)) refuse_request(Refusal::another_run, "the run has no identity");
+  request.run = run;
+  Session* session = find(run);
   if (session == nullptr) refuse_request(Refusal::not_started, "no program was started");
   request.study = session->study;
   request.agreement = session->agreement;
   request.plan = session->plan;
   request.data = session->data;
+  return *session;
+}
+
+Bytes Desk::encode(Request& request, EncodeMessage message) {
+  request.kind = "encode";
+  Session* const session = &session_of(request, message.run);
   request.round = message.round;
   request.sequence = static_cast<std::int64_t>(message.sequence);
   if (std::optional<Bytes> reply = repeated(request, *session, message)) return *std::move(reply);

@@ -86,6 +86,7 @@ class Desk {
   Protection protection(const Session& session) const;
   std::optional<LastReply> last_reply(const std::string& run) const;
   Session* find(const std::string& run);
+  Session& session_of(Request& request, const std::string& run);
   void keep(const std::string& run, std::unique_ptr<Session> session);
 
   NodeConfig config_;

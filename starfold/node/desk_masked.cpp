@@ -27,14 +27,7 @@ std::int64_t unmasked_slot(std::int64_t sequence) { return 2 * sequence + 1; }
 
 Bytes Desk::secure(Request& request, const SecureRequest& message) {
   request.kind = step_names[message.body.index()];
-  if (!is_run_id(message.run)) refuse_request(Refusal::another_run, "the run has no identity");
-  request.run = message.run;
-  Session* session = find(message.run);
-  if (session == nullptr) refuse_request(Refusal::not_started, "no program was started");
-  request.study = session->study;
-  request.agreement = session->agreement;
-  request.plan = session->plan;
-  request.data = session->data;
+  Session* const session = &session_of(request, message.run);
   if (message.agreement != session->agreement)
     refuse_request(Refusal::another_program, "a request for another program");
   if (!session->group)
