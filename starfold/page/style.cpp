@@ -74,7 +74,7 @@ th:last-child, td:last-child { padding-right: .2rem; }
 tbody tr:last-child td { border-bottom: 0; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td .shows { white-space: nowrap; }
-td .shows.group, td .shows.single { color: var(--leaves); font-weight: 600; }
+td .shows.group, td .shows.client, td .shows.single { color: var(--leaves); font-weight: 600; }
 td .monoid { font-family: var(--mono); font-size: .8em; color: var(--muted); margin-left: .35rem; }
 td code { display: inline-block; width: max-content; max-width: 26rem; white-space: normal; overflow-wrap: anywhere; }
 table.lines code, .listing code { display: inline; max-width: none; white-space: inherit; overflow-wrap: normal; }

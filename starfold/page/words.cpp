@@ -53,9 +53,9 @@ std::string with_code(std::string_view text) {
 }
 
 // The folds by what they show, as program text.
-std::array<std::vector<std::string>, 4> by_shows(const Plan& plan) {
+std::array<std::vector<std::string>, 5> by_shows(const Plan& plan) {
   const std::vector<std::vector<Disclosure>> shown = disclosures(plan);
-  std::array<std::vector<std::string>, 4> values;
+  std::array<std::vector<std::string>, 5> values;
   for (const Round* round : rounds_of(plan)) {
     for (std::size_t i = 0; i < round->merges.size(); ++i) {
       const Disclosure& disclosure = shown[static_cast<std::size_t>(round->number)][i];
@@ -142,8 +142,8 @@ std::string size_meaning(const ir::Program& program, const ir::SizeVariable& siz
 }
 
 std::string shows_in_short(const Plan& plan) {
-  const auto [total, terms, group, single] = by_shows(plan);
-  const std::size_t risky = group.size() + single.size();
+  const auto [total, terms, group, client, single] = by_shows(plan);
+  const std::size_t risky = group.size() + client.size() + single.size();
   const std::size_t all = total.size() + terms.size() + risky;
   if (all == 0) return "";
   if (risky > 0)
@@ -154,13 +154,17 @@ std::string shows_in_short(const Plan& plan) {
 }
 
 std::string shows_sentence(const Plan& plan) {
-  const auto [total, terms, group, single] = by_shows(plan);
+  const auto [total, terms, group, client, single] = by_shows(plan);
   std::string text = fmt::format("<b>{}</b> ", shows_in_short(plan));
   if (!single.empty()) text += fmt::format("A single record decides {}. ", listed_some(single, 3));
   if (!group.empty())
     text += fmt::format("The data pick which records count in {}, and a group may be one record. ",
                         listed_some(group, 3));
-  if (group.empty() && single.empty() && !terms.empty())
+  if (!client.empty())
+    text += fmt::format(
+        "Each client sends a value of its own in {}, and the server can tell whose it is. ",
+        listed_some(client, 3));
+  if (group.empty() && client.empty() && single.empty() && !terms.empty())
     text +=
         "No record is picked, but a term can be 0 for all but a few records, and a sum then shows "
         "those. ";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "starfold/merge/monoid.h"
@@ -22,6 +23,7 @@ class Dependence {
  public:
   explicit Dependence(const Plan& plan) : program_(plan.program), linear_(program_.graph.size()) {
     for (NodeId id = 0; id < program_.graph.size(); ++id) linear_[id] = find_linear(id);
+    for (const auto& [node, block] : plan.blocks) shown_in_[node] = shown_in(*block);
   }
 
   // Whether the values of different records can differ.
@@ -37,26 +39,67 @@ class Dependence {
   // decides instead of measuring. One of an iteration is preferred. no_node when there is none.
   NodeId pick(NodeId id, const ir::Homes& homes) const {
     NodeId found = no_node;
+    for (const NodeId at : behind(id)) {
+      if (picks(at) && (found == no_node || (!moves(found, homes) && moves(at, homes))))
+        found = chooser(at);
+    }
+    return found;
+  }
+
+  // The most that the blocks behind this value show, each at its own client.
+  Shows in_blocks(NodeId id) const {
+    Shows most = Shows::total;
+    for (const NodeId at : behind(id)) {
+      if (const auto block = shown_in_.find(at); block != shown_in_.end())
+        most = std::max(most, block->second);
+    }
+    return most;
+  }
+
+  static bool moves(NodeId id, const ir::Homes& homes) { return homes.of_node[id] != ir::no_loop; }
+
+ private:
+  // The values that differ from record to record and that this one is made of, itself first. What a private state is made of
+  // includes its value of the iteration before.
+  std::vector<NodeId> behind(NodeId id) const {
+    std::vector<NodeId> found;
     std::set<NodeId> seen;
     std::vector<NodeId> pending = {id};
     while (!pending.empty()) {
       const NodeId at = pending.back();
       pending.pop_back();
       if (!varies(at) || !seen.insert(at).second) continue;
+      found.push_back(at);
       const ir::Node& node = program_.graph[at];
-      if (picks(node) && (found == no_node || (!moves(found, homes) && moves(at, homes))))
-        found = chooser(at);
       pending.insert(pending.end(), node.args.begin(), node.args.end());
+      if (node.kind != Kind::loop_param && node.kind != Kind::loop_result) continue;
+      const ir::Carried& state = program_.loops[node.index].carried[node.slot];
+      pending.insert(pending.end(), {state.init, state.next});
     }
     return found;
   }
 
-  static bool moves(NodeId id, const ir::Homes& homes) { return homes.of_node[id] != ir::no_loop; }
+  // What a block's own folds show, and whether it picks records.
+  static Shows shown_in(const Plan& block) {
+    Shows most = Shows::total;
+    for (const std::vector<Disclosure>& round : disclosures(block)) {
+      for (const Disclosure& value : round) most = std::max(most, value.shows);
+    }
+    for (const auto& [node, inner] : block.blocks) most = std::max(most, shown_in(*inner));
+    const Dependence dependence(block);
+    const ir::Homes homes = ir::find_homes(block.program);
+    for (const ir::Output& output : block.program.outputs) {
+      if (dependence.pick(output.node, homes) != no_node) most = std::max(most, Shows::group);
+    }
+    return most;
+  }
 
- private:
   // An operation without a derivative in an operand that varies: comparisons, conditions, labels, rounding;
-  // and whatever a registered primitive may do.
-  bool picks(const ir::Node& node) const {
+  // and whatever a registered primitive may do; and a block that picks inside.
+  bool picks(NodeId id) const {
+    const ir::Node& node = program_.graph[id];
+    if (const auto block = shown_in_.find(id); block != shown_in_.end())
+      return block->second >= Shows::group;
     if (node.kind != Kind::apply || node.op->linear != Linear::no) return false;
     for (std::size_t i = 0; i < node.args.size(); ++i) {
       if (varies(node.args[i]) && (node.op->flat_in(i) || node.op->derivative == nullptr))
@@ -68,6 +111,7 @@ class Dependence {
   // The condition of a choice between values, the indices of a lookup; otherwise the operation itself.
   NodeId chooser(NodeId id) const {
     const ir::Node& node = program_.graph[id];
+    if (node.kind != Kind::apply) return id;
     for (std::size_t i = 0; i < node.args.size() && node.args.size() > 1; ++i) {
       const bool alone = node.op->flat == 1U << i;  // the others are measured
       if (alone && varies(node.args[i])) return node.args[i];
@@ -100,6 +144,7 @@ class Dependence {
 
   const ir::Program& program_;
   std::vector<char> linear_;
+  std::map<NodeId, Shows> shown_in_;  // of each block
 };
 
 // What a message of this merge holds of single records, whatever was folded; empty when nothing.
@@ -127,6 +172,16 @@ std::string group_reason(const Plan& plan, NodeId pick, bool moves) {
                       : " picks the records that count; a group of one shows its record");
 }
 
+// A value of which there is one per client is not folded with others before it leaves.
+Disclosure clients_own(const Shows in_blocks) {
+  if (in_blocks == Shows::single)
+    return {Shows::single, "each client sends its own value, and single records decide it"};
+  if (in_blocks == Shows::group)
+    return {Shows::client,
+            "each client sends its own value, for which the data pick the records that count"};
+  return {Shows::client, "each client sends its own value; made of few records, it shows them"};
+}
+
 Disclosure disclose(const Plan& plan, const Merge& merge, const Dependence& dependence,
                     const ir::Homes& homes) {
   const std::string single = single_part(*merge.monoid);
@@ -136,6 +191,14 @@ Disclosure disclose(const Plan& plan, const Merge& merge, const Dependence& depe
   if (fold.op->shape_only) return {Shows::total, std::string(monoid.total)};
   int varying = 0;
   bool linear = !monoid.total.empty();
+  bool of_clients = false;
+  Shows in_blocks = Shows::total;
+  for (const NodeId arg : fold.args) {
+    const Type& type = plan.program.graph[arg].type();
+    of_clients = of_clients || (type.federated() && type.record_set() == ir::client_set);
+    in_blocks = std::max(in_blocks, dependence.in_blocks(arg));
+  }
+  if (of_clients) return clients_own(in_blocks);
   NodeId pick = no_node;
   for (const NodeId arg : fold.args) {
     const NodeId found = dependence.pick(arg, homes);
@@ -158,13 +221,15 @@ Disclosure disclose(const Plan& plan, const Merge& merge, const Dependence& depe
 }  // namespace
 
 std::string_view to_string(Shows shows) {
-  static constexpr std::array<std::string_view, 4> words = {"total", "terms", "group", "single"};
+  static constexpr std::array<std::string_view, 5> words = {"total", "terms", "group", "client",
+                                                            "single"};
   return words[static_cast<std::size_t>(shows)];
 }
 
 std::string_view plain_shows(Shows shows) {
-  static constexpr std::array<std::string_view, 4> words = {
-      "all records alike", "a term of every record", "groups of records", "single records"};
+  static constexpr std::array<std::string_view, 5> words = {
+      "all records alike", "a term of every record", "groups of records", "each client's own value",
+      "single records"};
   return words[static_cast<std::size_t>(shows)];
 }
 

@@ -15,9 +15,10 @@ enum class Shows {
   total,   // every record enters with the same weight
   terms,   // every record adds a term of its own, which may be 0 for all but a few
   group,   // the data decide which records count; a group may be a single record
+  client,  // there is one value per client, so each message is a client's own
   single,  // the value, or a part of the message, is decided by a single record
 };
-// One word for programs: "total", "terms", "group", "single".
+// One word for programs: "total", "terms", "group", "client", "single".
 std::string_view to_string(Shows shows);
 // A few for people: "all records alike", ...
 std::string_view plain_shows(Shows shows);

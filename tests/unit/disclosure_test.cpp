@@ -75,6 +75,30 @@ TEST(Disclosure, SingleRecordsDecide) {
     EXPECT_EQ(shows(fmt::format("output t = {}[*](y)\n", fold)), "single") << fold;
 }
 
+// A fold over clients takes one value of each: what is sent is that value, whatever it was made of.
+TEST(Disclosure, AClientsOwnValueIsNotATotal) {
+  EXPECT_EQ(shows("input w : [*client, p]\noutput t = sum[*](w)\n"), "client");
+  EXPECT_EQ(shows("let m = each client { mean[*](y) }\noutput t = sum[*](m)\n"), "client");
+  EXPECT_EQ(shows("let m = each client { max[*](y) }\noutput t = sum[*](m)\n"), "single");
+  EXPECT_EQ(shows("let m = each client { sum[*](y > 2) }\noutput t = mean[*](m)\n"),
+            "total client");
+  EXPECT_EQ(shows("let m = each client {\n  state s = 0\n  repeat batches(3, 1) {\n"
+                  "    s <- s + max[*](y)\n  }\n  s\n}\noutput t = sum[*](m)\n"),
+            "single");
+  // How many clients there are is the same for all.
+  EXPECT_EQ(shows("let m = each client { mean[*](y) }\noutput t = count[*](m)\n"), "total");
+}
+
+// What picks records does so inside a block and in a private state, too.
+TEST(Disclosure, BlocksAndPrivateStatesHideNothing) {
+  EXPECT_EQ(shows("let z = each client { where(y > 2, y, 0) }\noutput t = sum[*](z)\n"), "group");
+  EXPECT_EQ(shows("let z = each client { y - max[*](y) }\noutput t = sum[*](z)\n"), "group");
+  EXPECT_EQ(shows("let z = each client { y - mean[*](y) }\noutput t = sum[*](z)\n"), "terms");
+  EXPECT_EQ(shows("private state a : [*] = 0\nstate s = 0\nrepeat 2 {\n  a <- a + (y > 2)\n"
+                  "  s <- s + sum[*](a)\n}\noutput s\n"),
+            "group");
+}
+
 TEST(Disclosure, TheReasonNamesWhatPicks) {
   const auto reason = [](const std::string& text) {
     return disclosures(*program_of(inputs + text)->plan).back().front().reason;
