@@ -9,7 +9,7 @@
 namespace starfold::cli {
 namespace {
 
-struct Arguments {
+struct CheckArguments {
   std::string file;
   bool base = false;
   bool exact = false;
@@ -21,7 +21,7 @@ struct Arguments {
   std::string print;                  // the intermediate form to show instead; empty for none
 };
 
-std::optional<PrivacyCheck> privacy_of(const Arguments& arguments, const CompiledProgram& program,
+std::optional<PrivacyCheck> privacy_of(const CheckArguments& arguments, const CompiledProgram& program,
                                        const Study& study, const StudyFacts* facts) {
   if (!arguments.privacy || !program.plan) return std::nullopt;
   return check_privacy(program,
@@ -31,7 +31,7 @@ std::optional<PrivacyCheck> privacy_of(const Arguments& arguments, const Compile
                        known_before_run(study, program.compilation.program, facts));
 }
 
-int check(const Arguments& arguments) {
+int check(const CheckArguments& arguments) {
   ProgramOptions options;
   options.base = arguments.base;
   options.planning.additive = arguments.privacy;
@@ -60,7 +60,7 @@ int check(const Arguments& arguments) {
 }  // namespace
 
 void add_check(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CheckArguments>();
   Command command =
       line.add("check", "show the type of every name, and what would leave each client",
                [arguments] { return check(*arguments); });

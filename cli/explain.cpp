@@ -13,7 +13,7 @@
 namespace starfold::cli {
 namespace {
 
-struct Arguments {
+struct ExplainArguments {
   std::string file;
   bool json = false;
   bool exact = false;
@@ -21,7 +21,7 @@ struct Arguments {
   std::string html;
 };
 
-int explain(const Arguments& arguments) {
+int explain(const ExplainArguments& arguments) {
   const Study study = make_study({.file = arguments.file, .exact = arguments.exact});
   const auto program = load_program(study, arguments.json);
   if (!program->plan) return exit_refused;
@@ -44,7 +44,7 @@ int explain(const Arguments& arguments) {
 }  // namespace
 
 void add_explain(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExplainArguments>();
   Command command = line.add("explain", "show the encoders, merges and decoders of each round",
                              [arguments] { return explain(*arguments); });
   command.required("FILE", arguments->file,

@@ -13,7 +13,7 @@
 namespace starfold::cli {
 namespace {
 
-struct Arguments {
+struct FmtArguments {
   std::vector<std::string> files;
   bool check = false;
 };
@@ -44,7 +44,7 @@ int format_file(const std::string& path, bool check) {
 }
 
 // One file that cannot be read or written does not keep the others from being laid out.
-int format_files(const Arguments& arguments) {
+int format_files(const FmtArguments& arguments) {
   int status = exit_done;
   for (const std::string& file : arguments.files) {
     try {
@@ -59,7 +59,7 @@ int format_files(const Arguments& arguments) {
 }  // namespace
 
 void add_fmt(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<FmtArguments>();
   Command command = line.add("fmt", "lay out programs in the one canonical way",
                              [arguments] { return format_files(*arguments); });
   command.required("FILE", arguments->files,

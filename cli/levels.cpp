@@ -16,7 +16,7 @@
 namespace starfold::cli {
 namespace {
 
-struct Arguments {
+struct LevelsArguments {
   std::string study;
   std::vector<std::string> columns;
   bool print = false;
@@ -42,7 +42,7 @@ std::string listed(const std::vector<std::string>& levels) {
   return fmt::format("{}", fmt::join(shown, ", "));
 }
 
-int levels(const Arguments& arguments) {
+int levels(const LevelsArguments& arguments) {
   if (!is_study(arguments.study))
     throw StudyError("levels are asked of the clients of a study: give its file (.toml)");
   const Study study = make_study({.file = arguments.study});
@@ -74,7 +74,7 @@ int levels(const Arguments& arguments) {
 }  // namespace
 
 void add_levels(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<LevelsArguments>();
   Command command = line.add(
       "levels", "ask all clients for the levels of text columns, and write them into a study",
       [arguments] { return levels(*arguments); });

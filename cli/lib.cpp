@@ -17,7 +17,7 @@
 namespace starfold::cli {
 namespace {
 
-struct Arguments {
+struct LibArguments {
   std::string name;
   bool markdown = false;
 };
@@ -192,7 +192,7 @@ int show(const std::string& name) {
 }  // namespace
 
 void add_lib(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<LibArguments>();
   Command command = line.add("lib", "list the ready-made programs and modules", [arguments] {
     if (!arguments->markdown) return arguments->name.empty() ? list() : show(arguments->name);
     say(as_markdown());

@@ -18,7 +18,7 @@
 namespace starfold::cli {
 namespace {
 
-struct Arguments {
+struct NodeArguments {
   std::string file;
   std::string id;
   std::string study;
@@ -30,7 +30,7 @@ constexpr std::size_t shown_digits = 12;
 
 // --- check
 
-int check(const Arguments& arguments) {
+int check(const NodeArguments& arguments) {
   const NodeConfig config = read_node_config(arguments.file);
   say(arguments.json ? describe_policy_json(config) : describe_policy(config));
   return exit_done;
@@ -38,7 +38,7 @@ int check(const Arguments& arguments) {
 
 // --- key
 
-int key(const Arguments& arguments) {
+int key(const NodeArguments& arguments) {
   const NodeConfig config = read_node_config(arguments.file);
   prepare_folder(config);
   const std::string text = secure::key_text(secure::signing_key(*load_identity(config)));
@@ -114,7 +114,7 @@ int verify(const NodeConfig& config, bool json) {
   return status;
 }
 
-int ledger(const Arguments& arguments) {
+int ledger(const NodeArguments& arguments) {
   const NodeConfig config = read_node_config(arguments.file);
   return arguments.verify ? verify(config, arguments.json) : list(config, arguments.json);
 }
@@ -130,7 +130,7 @@ std::string waiting_for(const Approvals& approvals, const std::string& agreement
   return "waits for you";
 }
 
-int pending(const Arguments& arguments) {
+int pending(const NodeArguments& arguments) {
   const NodeConfig config = read_node_config(arguments.file);
   const Approvals approvals(config.folder);
   nlohmann::json list = nlohmann::json::array();
@@ -185,7 +185,7 @@ std::string find_study(const NodeConfig& config, const Approvals& approvals,
                                                fmt::join(found, ", ")));
 }
 
-int decide(const Arguments& arguments, bool approved) {
+int decide(const NodeArguments& arguments, bool approved) {
   const NodeConfig config = read_node_config(arguments.file);
   prepare_folder(config);
   const Approvals approvals(config.folder);
@@ -200,8 +200,8 @@ int decide(const Arguments& arguments, bool approved) {
 
 void add_node(CommandLine& line) {
   CommandGroup node = line.group("node", "what a data owner's node lets out, and what left it");
-  auto arguments = std::make_shared<Arguments>();
-  const auto add = [&](const char* name, const char* help, int (*run)(const Arguments&)) {
+  auto arguments = std::make_shared<NodeArguments>();
+  const auto add = [&](const char* name, const char* help, int (*run)(const NodeArguments&)) {
     return node.add(name, help, [arguments, run] { return run(*arguments); });
   };
   const auto file = [&](Command& command) {
@@ -209,12 +209,12 @@ void add_node(CommandLine& line) {
   };
 
   Command serve = add("serve", "answer on the node's socket until it is told to end",
-                      [](const Arguments& given) { return node_serve(given.file); });
+                      [](const NodeArguments& given) { return node_serve(given.file); });
   file(serve);
 
   Command trial =
       add("try", "the owner's dry run of a study: what would leave, what is refused and why",
-          [](const Arguments& given) { return node_try(given.file, given.study); });
+          [](const NodeArguments& given) { return node_try(given.file, given.study); });
   file(trial);
   trial.required("STUDY", arguments->study, "the study");
 
@@ -239,11 +239,11 @@ void add_node(CommandLine& line) {
   pending_command.flag("--json", arguments->json, "print one JSON object");
 
   Command approve = add("approve", "let a study run that waits or was stopped",
-                        [](const Arguments& given) { return decide(given, true); });
+                        [](const NodeArguments& given) { return decide(given, true); });
   approve.required("ID", arguments->id, "the beginning of its hash, as `node pending` shows it");
   file(approve);
   Command deny = add("deny", "keep a study from running",
-                     [](const Arguments& given) { return decide(given, false); });
+                     [](const NodeArguments& given) { return decide(given, false); });
   deny.required("ID", arguments->id, "the beginning of its hash, as `node pending` shows it");
   file(deny);
 }

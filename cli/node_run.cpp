@@ -16,10 +16,10 @@
 namespace starfold::cli {
 namespace {
 
-std::atomic<bool> stop_requested = false;
+std::atomic<bool> node_stop_requested = false;
 std::atomic<bool> reload_requested = false;
 
-void on_stop(int) { stop_requested = true; }
+void on_stop(int) { node_stop_requested = true; }
 void on_reload(int) { reload_requested = true; }
 
 void wait_for_signals() {
@@ -52,7 +52,7 @@ int node_serve(const std::string& file) {
       complain(fmt::format("warning: {}\n", warning));
     Desk desk(std::move(config));
     ServerSignals signals;
-    signals.stop = &stop_requested;
+    signals.stop = &node_stop_requested;
     signals.reload = &reload_requested;
     signals.listening = [] {
       say("listening\n");
@@ -78,7 +78,7 @@ int node_try(const std::string& file, const std::string& study_file) {
     check_study(study, program->compilation.program);
     const Settings settings = study_settings(study, program->compilation.program);
     std::signal(SIGINT, on_stop);
-    const Trial trial = try_study(config, study, program, settings, &stop_requested);
+    const Trial trial = try_study(config, study, program, settings, &node_stop_requested);
     say(exposure_text(*program->plan, program->compilation.sources) + "\n" +
         trial_text(config, trial));
     return trial.refused ? exit_refused : exit_done;

@@ -14,7 +14,7 @@
 namespace starfold::cli {
 namespace {
 
-struct Arguments {
+struct OpsArguments {
   std::string name;
   bool json = false;
   bool markdown = false;
@@ -134,7 +134,7 @@ nlohmann::json as_json(const Rows& rows) {
   return {{"operations", std::move(list)}};
 }
 
-int ops(const Arguments& arguments) {
+int ops(const OpsArguments& arguments) {
   const Rows rows = selected(arguments.name);
   if (rows.empty()) {
     std::vector<std::string> names;
@@ -153,7 +153,7 @@ int ops(const Arguments& arguments) {
 }  // namespace
 
 void add_ops(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<OpsArguments>();
   Command command = line.add("ops", "list the operations of the language with their types",
                              [arguments] { return ops(*arguments); });
   command.optional("NAME", arguments->name, "only the operation of this name");

@@ -21,7 +21,7 @@
 namespace starfold::cli {
 namespace {
 
-struct Arguments : StudyOptions {
+struct RunArguments : StudyOptions {
   bool json = false;
   bool reference = false;
   bool resume = false;
@@ -120,7 +120,7 @@ void write_folder(const StudyRun& run) {
   write_results(run);
 }
 
-int run(const Arguments& arguments) {
+int run(const RunArguments& arguments) {
   std::shared_ptr<const CompiledProgram> program;
   try {
     const auto start = std::chrono::steady_clock::now();
@@ -165,7 +165,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_run(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<RunArguments>();
   Command command = line.add("run", "run a program over local client files, or a study file",
                              [arguments] { return run(*arguments); });
   command.required(

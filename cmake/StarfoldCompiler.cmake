@@ -85,7 +85,7 @@ function(starfold_compile_lightly target)
 endfunction()
 
 function(starfold_compile_together target)
-  if(NOT STARFOLD_PRECOMPILE OR STARFOLD_SANITIZE)  # sanitized builds are for files as they are
+  if(NOT STARFOLD_PRECOMPILE)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
