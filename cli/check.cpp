@@ -21,8 +21,9 @@ struct CheckArguments {
   std::string print;                  // the intermediate form to show instead; empty for none
 };
 
-std::optional<PrivacyCheck> privacy_of(const CheckArguments& arguments, const CompiledProgram& program,
-                                       const Study& study, const StudyFacts* facts) {
+std::optional<PrivacyCheck> privacy_of(const CheckArguments& arguments,
+                                       const CompiledProgram& program, const Study& study,
+                                       const StudyFacts* facts) {
   if (!arguments.privacy || !program.plan) return std::nullopt;
   return check_privacy(program,
                        arguments.unit == "client" ? privacy::Unit::client : privacy::Unit::record,
