@@ -447,7 +447,7 @@ void Parser::result_expression(const Token& open, ast::Fn& fn) {
   depth_ = depth_base_;
   brackets_.clear();
   const std::size_t first = at_;
-  if (starts_foreign_statement()) {
+  if (!at_each() && starts_foreign_statement()) {
     fail_statement();
     return give_up(first);
   }
