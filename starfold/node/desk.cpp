@@ -176,7 +176,7 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   if (const Forbidden forbidden =
           forbids_study(config_.policy, account(*session), session->plan, protection(*session))) {
     if (forbidden->reason == Refusal::pending || forbidden->reason == Refusal::max_refusals)
-      note_pending(request, *session, forbidden->detail);
+      note_pending(request, *session, message.bindings, forbidden->detail);
     throw Refused{*forbidden};
   }
   if (session->terms) {

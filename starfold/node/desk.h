@@ -74,7 +74,8 @@ class Desk {
   void keep_own(const Request& request, const Session& session, const Round& round);
   void restore_own(const std::string& run, std::int64_t sequence, Session& session) const;
   Answer refuse(const Request& request, const Decision& decision);
-  void note_pending(const Request& request, const Session& session, const std::string& reason);
+  void note_pending(const Request& request, const Session& session, const std::string& bindings,
+                    const std::string& reason);
   void take_up_decisions();
   LedgerEntry entry(const Request& request, const char* kind) const;
   void record(const LedgerEntry& entry);
