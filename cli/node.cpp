@@ -1,9 +1,9 @@
 // starfold node ...: what a data owner does with a node's file and its ledger.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <sstream>
 
 #include "cli/node.h"
 #include "cli/output.h"
@@ -130,6 +130,14 @@ std::string waiting_for(const Approvals& approvals, const std::string& agreement
   return "waits for you";
 }
 
+std::string further_in(const std::string& lines) {
+  std::string text;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);)
+    text += line.empty() ? "\n" : "    " + line + "\n";
+  return text;
+}
+
 int pending(const NodeArguments& arguments) {
   const NodeConfig config = read_node_config(arguments.file);
   const Approvals approvals(config.folder);
@@ -145,10 +153,12 @@ int pending(const NodeArguments& arguments) {
                     {"exposure", study.exposure},
                     {"state", state}});
     if (arguments.json) continue;
-    say(printable_lines(fmt::format("{}  {}  {}{}\n  {}; {}\n  plan {}\n{}\n",
-                                    study.agreement.substr(0, shown_digits), study.time,
-                                    study.study, study.peer.empty() ? "" : " from " + study.peer,
-                                    study.reason, state, study.plan, study.exposure)));
+    // What others wrote stays on its line, or further in: only what the node says itself begins one.
+    say(printable_lines(fmt::format("{}  {}  {}{}\n  {}; {}\n  plan {}\n", study.agreement,
+                                    printable(study.time), printable(study.study),
+                                    study.peer.empty() ? "" : " from " + printable(study.peer),
+                                    printable(study.reason), state, printable(study.plan))));
+    say(printable_lines(further_in(study.exposure)) + "\n");
   }
   if (arguments.json)
     say(json_ordered_line({{"pending", std::move(list)}}));
@@ -157,42 +167,47 @@ int pending(const NodeArguments& arguments) {
   return exit_done;
 }
 
-// The study meant by the beginning of its hash: one that waits or is in the ledger; or by the whole of one that is neither.
-std::string find_study(const NodeConfig& config, const Approvals& approvals,
-                       const std::string& id) {
-  constexpr std::size_t fewest = 6;
+// The study meant: by the whole of its hash. Who writes programs can make two whose hashes begin alike, so a beginning names none;
+// those that it could have meant are told, each with all of its digits.
+void require_whole_hash(const NodeConfig& config, const Approvals& approvals,
+                        const std::string& id) {
   constexpr std::size_t all = 64;
-  if (id.size() < fewest || id.size() > all ||
-      id.find_first_not_of("0123456789abcdef") != std::string::npos)
-    throw UsageError(fmt::format(
-        "a study is named by at least {} digits of its hash, as `starfold node pending` "
-        "shows it; not {}",
-        fewest, printable(id)));
-  if (id.size() == all) return id;
-  std::set<std::string> found;
-  for (const PendingStudy& study : approvals.pending()) {
-    if (study.agreement.starts_with(id)) found.insert(study.agreement);
-  }
-  if (found.empty()) {
+  constexpr std::size_t fewest = 6;  // with which it is worth looking for those that begin so
+  constexpr std::size_t most_told = 10;
+  const bool digits = id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (digits && id.size() == all) return;
+  std::string words = fmt::format(
+      "a study is named by all {} digits of its hash, as `starfold node pending` shows them; not "
+      "{}",
+      all, printable(id));
+  std::map<std::string, std::string> known;  // names of studies by hash
+  if (digits && id.size() >= fewest && id.size() < all) {
     read_ledger(config.ledger, [&](std::string_view /*text*/, const LedgerLine* line) {
       if (line != nullptr && line->entry.agreement.starts_with(id))
-        found.insert(line->entry.agreement);
+        known[line->entry.agreement] = line->entry.study;
     });
+    for (const PendingStudy& study : approvals.pending()) {
+      if (study.agreement.starts_with(id)) known[study.agreement] = study.study;
+    }
   }
-  if (found.size() == 1) return *found.begin();
-  throw UsageError(found.empty() ? fmt::format("no study that begins with {} was asked for", id)
-                                 : fmt::format("{} studies begin with {}: {}", found.size(), id,
-                                               fmt::join(found, ", ")));
+  if (!known.empty()) words += "; so begin:";
+  std::size_t told = 0;
+  for (const auto& [hash, study] : known) {
+    if (++told > most_told) break;
+    words += fmt::format("\n  {}  {}", hash, printable(study));
+  }
+  if (told > most_told) words += "\n  ...";
+  throw UsageError(words);
 }
 
 int decide(const NodeArguments& arguments, bool approved) {
   const NodeConfig config = read_node_config(arguments.file);
   prepare_folder(config);
   const Approvals approvals(config.folder);
-  const std::string study = find_study(config, approvals, arguments.id);
-  approvals.decide({study, approved, format_time(system_clock_now())});
+  require_whole_hash(config, approvals, arguments.id);
+  approvals.decide({arguments.id, approved, format_time(system_clock_now())});
   say(fmt::format("{} {}; the node takes it up with its next request\n",
-                  approved ? "approved" : "denied", study));
+                  approved ? "approved" : "denied", arguments.id));
   return exit_done;
 }
 
@@ -240,11 +255,11 @@ void add_node(CommandLine& line) {
 
   Command approve = add("approve", "let a study run that waits or was stopped",
                         [](const NodeArguments& given) { return decide(given, true); });
-  approve.required("ID", arguments->id, "the beginning of its hash, as `node pending` shows it");
+  approve.required("ID", arguments->id, "its hash, as `node pending` shows it");
   file(approve);
   Command deny = add("deny", "keep a study from running",
                      [](const NodeArguments& given) { return decide(given, false); });
-  deny.required("ID", arguments->id, "the beginning of its hash, as `node pending` shows it");
+  deny.required("ID", arguments->id, "its hash, as `node pending` shows it");
   file(deny);
 }
 

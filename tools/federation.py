@@ -25,7 +25,7 @@ import demo
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / "build/flower-venv/bin"
-READY = 180.0  # seconds for each part to come up, on a busy machine
+READY = 60.0  # seconds for each part to come up, on a machine that has nothing else to do
 STOPPING = 20.0  # seconds to end after SIGTERM
 
 NODE = """\
@@ -134,6 +134,38 @@ def birth(pid):
     return None if fields[0] == "Z" else fields[19]
 
 
+class Patience:
+    """So many seconds of a machine that has nothing else to do: on a busy one they pass more slowly, up to eight times."""
+
+    def __init__(self, seconds):
+        self.left, self.seen = seconds, time.monotonic()
+
+    def over(self):
+        now = time.monotonic()
+        busy = os.getloadavg()[0] / (os.cpu_count() or 1)
+        self.left -= (now - self.seen) / min(max(busy, 1.0), 8.0)
+        self.seen = now
+        return self.left <= 0
+
+
+MARK = "STARFOLD_FEDERATION"  # in the environment of all that a federation has started, and of what that starts
+
+
+def marked(token):
+    """[(pid, its session)] of the processes with this mark, wherever they hang: they may have outlived who started them."""
+    mark = f"{MARK}={token}".encode()
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if mark in (entry / "environ").read_bytes().split(b"\0") and birth(entry.name):
+                found.append((int(entry.name), os.getsid(int(entry.name))))
+        except OSError:  # another user's, or gone
+            pass
+    return found
+
+
 class Federation:
     """Processes and files of one federation. What runs is written down before anything else happens, for `stop`."""
 
@@ -148,6 +180,7 @@ class Federation:
             "no_proxy": "127.0.0.1,localhost"
         }
         self.residents = list(residents)
+        self.mark(secrets.token_hex(16))
         self.processes = {}  # by name: Popen
 
     @classmethod
@@ -155,8 +188,12 @@ class Federation:
         """One that another process has prepared."""
         state = json.loads((pathlib.Path(folder) / "federation.json").read_text())
         federation = cls(folder, state["names"], state["node_command"], state["residents"])
+        federation.mark(state["token"])
         federation.port, federation.site_ports, federation.address = state["port"], state["site_ports"], state["address"]
         return federation
+
+    def mark(self, token):
+        self.token = self.environment[MARK] = token
 
     # Files
 
@@ -179,7 +216,7 @@ class Federation:
                 csv.writer(file, lineterminator="\n").writerows([demo.COLUMNS, *records.get(name, [])])
         self.port, *self.site_ports = free_ports(1 + len(self.names))
         self.address = f"127.0.0.1:{self.port}"
-        state = {key: getattr(self, key) for key in ("names", "node_command", "residents", "port", "site_ports", "address")}
+        state = {key: getattr(self, key) for key in ("names", "node_command", "residents", "port", "site_ports", "address", "token")}
         (self.folder / "federation.json").write_text(json.dumps(state))
         (self.folder / "home/config.toml").write_text(
             f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "{self.address}"\n'
@@ -257,12 +294,12 @@ class Federation:
 
     def wait(self, process, what, condition):
         """Until the condition holds; fails when the process has ended, or after a while."""
-        deadline = time.monotonic() + READY
+        patience = Patience(READY)
         while not condition():
             if process in self.processes and self.processes[process].poll() is not None:
                 raise RuntimeError(f"{what} ended; see its log in {self.folder}")
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"{what} was not ready within {READY:.0f} s; see its log in {self.folder}")
+            if patience.over():
+                raise RuntimeError(f"{what} was not ready in time; see its log in {self.folder}")
             time.sleep(0.2)
 
     def register(self):
@@ -274,9 +311,10 @@ class Federation:
         ]
         for name, call in zip(self.names, calls):
             try:
-                said, _ = call.communicate(timeout=READY)
+                said, _ = call.communicate(timeout=8 * READY)
             except subprocess.TimeoutExpired:
-                call.kill()
+                for each in calls:
+                    each.kill()
                 raise RuntimeError(f"registering {name} took too long") from None
             if '"success": true' not in said:
                 raise RuntimeError(f"{name} could not be registered: {said}")
@@ -302,28 +340,42 @@ class Federation:
             raise
 
     def end(self, entries):
-        """SIGTERM, and SIGKILL to what is left of each session after a while. Only processes that are still the ones written down."""
+        """SIGTERM, and SIGKILL to what is left of each session after a while. Only processes that are still the ones written down, and
+        those of their sessions that bear the mark: what was started by one that has died is still there."""
         alive = [entry for entry in entries if entry["birth"] and birth(entry["pid"]) == entry["birth"]]
         for entry in alive:
             os.kill(entry["pid"], signal.SIGTERM)
-        deadline = time.monotonic() + STOPPING
-        while any(birth(entry["pid"]) == entry["birth"] for entry in alive) and time.monotonic() < deadline:
+        patience = Patience(STOPPING)
+        while any(birth(entry["pid"]) == entry["birth"] for entry in alive) and not patience.over():
             for process in self.processes.values():
                 process.poll()
             time.sleep(0.1)
-        for entry in alive:
+        sessions = {entry["pid"] for entry in entries}
+        self.kill([pid for pid, session in marked(self.token) if session in sessions])
+
+    def kill(self, pids):
+        """SIGKILL, and until they are gone."""
+        for pid in pids:
             try:
-                os.killpg(entry["pid"], signal.SIGKILL)  # its session's number is its own: children that outlived it
+                os.kill(pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
                 pass
-        for process in self.processes.values():
-            process.poll()
+        patience = Patience(STOPPING)
+        while any(birth(pid) for pid in pids) and not patience.over():
+            for process in self.processes.values():
+                process.poll()
+            time.sleep(0.05)
 
     def stop(self):
-        """Sites first, so that they can say goodbye."""
+        """Sites first, so that they can say goodbye; then whatever still bears the mark."""
         record = self.recorded()
         self.end([entry for entry in record if entry["name"] != "superlink"])
         self.end([entry for entry in record if entry["name"] == "superlink"])
+        for _ in range(5):  # one that is ended may have started another meanwhile
+            left = [pid for pid, _ in marked(self.token)]
+            if not left:
+                break
+            self.kill(left)
         (self.folder / "processes.json").unlink(missing_ok=True)
 
 
@@ -355,10 +407,9 @@ End it:                    tools/federation stop{'' if arguments.folder == DEFAU
 
 
 def stop(arguments):
-    federation = Federation(arguments.folder, [])
-    if not federation.recorded():
+    if not Federation(arguments.folder, []).recorded():
         sys.exit(f"federation: nothing runs in {arguments.folder}")
-    federation.stop()
+    Federation.open(arguments.folder).stop()
     print("federation: stopped")
 
 

@@ -51,7 +51,9 @@ std::string shapes_text(const std::vector<MergeState>& states) {
 Desk::Desk(NodeConfig config, DeskOptions options)
     : config_(std::move(config)),
       options_(options),
-      policy_hash_(starfold::policy_hash(config_.policy)) {
+      policy_hash_(starfold::policy_hash(config_.policy)),
+      memory_(plan_memory(options_.memory)),
+      room_(std::make_shared<std::atomic<std::int64_t>>(memory_.records)) {
   if (options_.threads <= 0) options_.threads = static_cast<int>(hardware_threads());
   if (options_.dry) {
     ledger_.emplace(Ledger::look({config_.ledger, config_.ledger_head(), config_.name}));
@@ -176,7 +178,7 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
   if (const Forbidden forbidden =
           forbids_study(config_.policy, account(*session), session->plan, protection(*session))) {
     if (forbidden->reason == Refusal::pending || forbidden->reason == Refusal::max_refusals)
-      note_pending(request, *session, forbidden->detail);
+      note_pending(request, *session, message.bindings, forbidden->detail);
     throw Refused{*forbidden};
   }
   if (session->terms) {
@@ -211,7 +213,7 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
     require(forbids_round(config_.policy, account(*session),
                           round_numbers(*session->program->plan, *round, session->node->sizes())));
   require(forbids_memory(*session->program->plan, session->node->sizes(), options_.threads,
-                         plan_memory(options_.memory).values));
+                         memory_.values));
   session->records = record_counts(session->program->plan->program, session->node->client());
   require(forbids_records(config_.policy, *session->program->plan, session->node->sizes(),
                           session->records));
@@ -226,10 +228,11 @@ std::unique_ptr<Desk::Session> Desk::open(Request& request, const StartMessage& 
 
 // Reads the records that the bindings name. What is wrong with columns shows in the schema; what is wrong with records is for the
 // owner alone.
-void Desk::load(Session& session, const Bindings& bindings) const {
+void Desk::load(Session& session, const Bindings& bindings) {
   const ir::Program& program = session.program->plan->program;
-  const MemoryPlan memory = plan_memory(options_.memory);
-  Tables tables({memory.reader, memory.records});
+  make_room();
+  const std::int64_t room = std::max<std::int64_t>(*room_, 0);
+  Tables tables({memory_.reader, room});
   std::optional<DataSource> source;
   ColumnPlan plan;
   try {
@@ -256,7 +259,8 @@ void Desk::load(Session& session, const Bindings& bindings) const {
             .client;
     EngineOptions engine;
     engine.threads = options_.threads;
-    engine.room = std::make_shared<std::atomic<std::int64_t>>(tables.room());
+    engine.room = room_;
+    session.room = TakenRoom(room_, room - tables.room());
     session.node = std::make_unique<Node>(std::move(client), cache_, engine, identity_);
   } catch (const RunError& error) {
     throw Refused{{Refusal::policy, "records", error.what()}};
@@ -451,11 +455,18 @@ Desk::Session* Desk::find(const std::string& run) {
 void Desk::keep(const std::string& run, std::unique_ptr<Session> session) {
   session->used = ++clock_;
   sessions_[run] = std::move(session);
-  while (sessions_.size() > most_sessions) {
-    sessions_.erase(std::min_element(
-        sessions_.begin(), sessions_.end(),
-        [](const auto& a, const auto& b) { return a.second->used < b.second->used; }));
-  }
+  while (sessions_.size() > most_sessions) let_one_go();
+}
+
+// Nobody says that a run is over: those that were longest without a request make room for the next.
+void Desk::make_room() {
+  while (!sessions_.empty() && *room_ < memory_.records / 2) let_one_go();
+}
+
+void Desk::let_one_go() {
+  sessions_.erase(std::min_element(
+      sessions_.begin(), sessions_.end(),
+      [](const auto& a, const auto& b) { return a.second->used < b.second->used; }));
 }
 
 }  // namespace starfold

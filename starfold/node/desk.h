@@ -2,6 +2,7 @@
 // knows nothing of sockets. Nothing leaves that was not written down before.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "starfold/base/allowance.h"
+#include "starfold/data/memory.h"
 #include "starfold/federation/node.h"
 #include "starfold/node/approvals.h"
 #include "starfold/node/config.h"
@@ -65,7 +67,9 @@ class Desk {
   Bytes sent(Request& request, LedgerEntry line, const Message& answer, std::int64_t slot);
   std::unique_ptr<Session> open(Request& request, const StartMessage& message);
   void go_on(Session& session, const LastReply& last) const;
-  void load(Session& session, const Bindings& bindings) const;
+  void load(Session& session, const Bindings& bindings);
+  void make_room();
+  void let_one_go();
   std::optional<Bytes> kept(const Request& request, std::int64_t slot) const;
   std::optional<Bytes> repeated(const Request& request, const Session& session,
                                 const EncodeMessage& message);
@@ -74,7 +78,8 @@ class Desk {
   void keep_own(const Request& request, const Session& session, const Round& round);
   void restore_own(const std::string& run, std::int64_t sequence, Session& session) const;
   Answer refuse(const Request& request, const Decision& decision);
-  void note_pending(const Request& request, const Session& session, const std::string& reason);
+  void note_pending(const Request& request, const Session& session, const std::string& bindings,
+                    const std::string& reason);
   void take_up_decisions();
   LedgerEntry entry(const Request& request, const char* kind) const;
   void record(const LedgerEntry& entry);
@@ -99,6 +104,9 @@ class Desk {
   secure::Identity identity_;  // none in a trial
   Account trial_;              // what the study had in a trial
   mutable ProgramCache cache_;
+  MemoryPlan memory_;
+  // Bytes that all runs together may still keep: records, and what is computed of them once.
+  std::shared_ptr<std::atomic<std::int64_t>> room_;
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by run
   std::uint64_t clock_ = 0;                                   // counts requests
   std::optional<Decision> refused_;

@@ -31,11 +31,43 @@ Answer Desk::refuse(const Request& request, const Decision& decision) {
   return {encode_message(RefuseMessage{reason}), hidden};
 }
 
+namespace {
+
+// Which columns become which input, in words; what cannot be read is refused when it is asked for again.
+std::string bindings_words(const std::string& text) {
+  Bindings bindings;
+  try {
+    bindings = parse_bindings(text);
+  } catch (const RunError&) {
+    return "\nWhich columns it takes cannot be read.\n";
+  }
+  std::string words = "\nColumns:\n";
+  for (const auto& [input, columns] : bindings.columns) {
+    words += fmt::format("  {} takes", printable(input));
+    const char* between = " ";
+    for (const std::string& name : column_names(columns)) {
+      words += between + printable(name);
+      between = ", ";
+    }
+    words += "\n";
+  }
+  if (!bindings.formula.text.empty())
+    words += fmt::format("  the formula {}\n", printable(bindings.formula.text));
+  return words + fmt::format("  missing values: {}\n", missing_word(bindings.missing));
+}
+
+}  // namespace
+
 // Puts a study before the owner, with what it would send.
-void Desk::note_pending(const Request& request, const Session& session, const std::string& reason) {
+void Desk::note_pending(const Request& request, const Session& session, const std::string& bindings,
+                        const std::string& reason) {
   if (!approvals_) return;
   const Plan& plan = *session.program->plan;
   std::string exposure = exposure_text(plan, session.program->compilation.sources);
+  exposure += bindings_words(bindings);
+  if (session.terms)
+    exposure += fmt::format("\nNoise is promised: epsilon = {:g}, delta = {:g}.\n",
+                            session.terms->promise.epsilon, session.terms->promise.delta);
   if (session.group) {
     exposure += fmt::format(
         "\nMessages are masked; the server sees what those of at least {} of "

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -63,6 +64,30 @@ inline std::string values_hash(const std::vector<Tensor>& values) {
   return sha256_hex(bytes.take());
 }
 
+// A part of what all runs may keep, as long as it is there.
+class TakenRoom {
+ public:
+  TakenRoom() = default;
+  TakenRoom(std::shared_ptr<std::atomic<std::int64_t>> room, std::int64_t bytes)
+      : room_(std::move(room)), bytes_(bytes) {
+    *room_ -= bytes_;
+  }
+  TakenRoom(TakenRoom&& other) noexcept
+      : room_(std::move(other.room_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  TakenRoom& operator=(TakenRoom&& other) noexcept {
+    std::swap(room_, other.room_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~TakenRoom() {
+    if (room_) *room_ += bytes_;
+  }
+
+ private:
+  std::shared_ptr<std::atomic<std::int64_t>> room_;
+  std::int64_t bytes_ = 0;
+};
+
 // A run that was started.
 struct Desk::Session {
   std::string greeting;  // the hash of the request that started it,
@@ -73,6 +98,7 @@ struct Desk::Session {
   const NodeSource* source = nullptr;
   std::string data;  // the hash of the source
   std::shared_ptr<const CompiledProgram> program;
+  TakenRoom room;  // of its records
   std::unique_ptr<Node> node;
   std::map<std::string, std::int64_t> records;    // usable ones, by record set
   std::optional<privacy::Terms> terms;            // of a private run,

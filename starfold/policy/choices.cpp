@@ -56,6 +56,63 @@ std::vector<NodeId> truths_in(const ir::Graph& graph, NodeId id, bool outermost)
   return found;
 }
 
+std::vector<NodeId> signs_in(const ir::Graph& graph, NodeId id) {
+  const std::vector<bool> is_truth = find_truths(graph, id);
+  std::vector<NodeId> found;
+  std::set<NodeId> seen;
+  std::vector<NodeId> pending = {id};
+  while (!pending.empty()) {
+    const NodeId at = pending.back();
+    pending.pop_back();
+    const ir::Node& node = graph[at];
+    if (!node.federated() || !seen.insert(at).second || (is_truth[at] && !is_view(node))) continue;
+    if (is_op(node, "sign", 1)) found.push_back(at);
+    pending.insert(pending.end(), node.args.begin(), node.args.end());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<NodeId> factors_of(const ir::Graph& graph, NodeId id) {
+  std::vector<NodeId> factors;
+  std::set<NodeId> seen;
+  std::vector<NodeId> pending = {id};
+  while (!pending.empty()) {
+    const NodeId at = pending.back();
+    pending.pop_back();
+    const ir::Node& node = graph[at];
+    if (!node.federated() || !seen.insert(at).second) continue;
+    const bool one_by_one = is_op(node, "*", 2) || is_op(node, "/", 2) || is_op(node, "outer", 2) ||
+                            is_op(node, "-", 1) || (is_view(node) && node.args.size() == 1);
+    if (one_by_one) {
+      pending.insert(pending.end(), node.args.begin(), node.args.end());
+    } else {
+      factors.push_back(at);
+    }
+  }
+  return factors;
+}
+
+std::vector<Case> mixed_cases(const std::vector<NodeId>& truths) {
+  constexpr std::size_t few = 3;
+  std::vector<Case> cases;
+  if (truths.size() <= few) {
+    for (std::size_t bits = 1; bits + 1 < std::size_t{1} << truths.size(); ++bits) {
+      Case& one = cases.emplace_back();
+      for (std::size_t i = 0; i < truths.size(); ++i)
+        one[truths[i]] = static_cast<double>(bits >> i & 1U);
+    }
+    return cases;
+  }
+  for (const NodeId other : truths) {
+    for (const double value : {0.0, 1.0}) {
+      Case& one = cases.emplace_back();
+      for (const NodeId truth : truths) one[truth] = truth == other ? 1 - value : value;
+    }
+  }
+  return cases;
+}
+
 // Operands have smaller numbers, so a walk in order needs no recursion, however long the program is.
 void Choices::learn(NodeId last) {
   for (NodeId id = static_cast<NodeId>(depends_.size()); id <= last; ++id) {
@@ -160,9 +217,22 @@ NodeId Choices::linear(const ir::Node& node, Which which) {
 
 // Whatever the operation is. What would not be finite is no reason against what is: it could not be sent.
 NodeId Choices::difference(NodeId id, Which which) {
-  for (const NodeId at : below(id)) set_to(at, which == Which::left_out);
-  if (which == Which::chosen) return minus(id, finite(set_to(id, false)));
-  return minus(finite(set_to(id, true)), id);
+  const Setting setting = which == Which::left_out ? Setting::all_true : Setting::none_true;
+  for (const NodeId at : below(id)) set_to(at, setting);
+  const NodeId other = finite(set_to(id, setting));
+  return which == Which::chosen ? minus(id, other) : minus(other, id);
+}
+
+NodeId Choices::unlike_case(NodeId id) {
+  for (const NodeId at : below(id)) set_to(at, Setting::as_in_case);
+  return minus(id, finite(set_to(id, Setting::as_in_case)));
+}
+
+NodeId Choices::value_of(NodeId truth, Setting setting) {
+  double value = setting == Setting::all_true ? 1 : 0;
+  if (setting == Setting::as_in_case) value = case_.at(truth);
+  const NodeId ones = build_.call(value == 0 ? "zeros_like" : "ones_like", {truth});
+  return value < 0 ? build_.call("-", {ones}) : ones;
 }
 
 NodeId Choices::of_where(NodeId id, Which which) {
@@ -173,19 +243,19 @@ NodeId Choices::of_where(NodeId id, Which which) {
   return build_.call("where", {args[0], zero, minus(finite(args[1]), args[2])});
 }
 
-NodeId Choices::set_to(NodeId id, bool value) {
-  if (truths_.count(id) != 0) return build_.call(value ? "ones_like" : "zeros_like", {id});
+NodeId Choices::set_to(NodeId id, Setting setting) {
+  if (truths_.count(id) != 0) return value_of(id, setting);
   if (!depends(id)) return id;
-  const auto known = set_.find({id, value});
+  const auto known = set_.find({id, setting});
   if (known != set_.end()) return known->second;
   const ir::Node node = build_.node(id);
   std::vector<NodeId> args;
-  for (const NodeId arg : node.args) args.push_back(set_to(arg, value));
+  for (const NodeId arg : node.args) args.push_back(set_to(arg, setting));
   // What was a label or an index may be none now.
   if (is_op(node, "one_hot", 1)) args[0] = picking(args[0], node.attrs.sizes[0]);
   if (is_op(node, "[e]", 2)) args[1] = picking(args[1], build_.type(args[0]).dims[0].size);
   const NodeId result = with_args(node, std::move(args));
-  set_.emplace(std::pair(id, value), result);
+  set_.emplace(std::pair(id, setting), result);
   return result;
 }
 

@@ -1,6 +1,10 @@
 // Conditions in what records add to a sum: which there are, and what the records that they choose, or leave out, make of
 // the difference. A value is an affine function of each truth value t in it, whatever else it is made of:
 // e = e[t = 0] + t * (e[t = 1] - e[t = 0]). So t chooses e - e[t = 0], and leaves out e[t = 1] - e.
+//
+// Several together can leave out what none does alone: (id < 7) + (id > 7) is 1 but for one record. So a value is also held
+// against what it would be in each case of them: e - e[t = 1, u = 0] is 0 for all that are as in that case, and what is left
+// of it are the others. The same for the signs of numbers, which have three cases.
 #pragma once
 
 #include <map>
@@ -15,20 +19,38 @@ namespace starfold::policy {
 // `outermost`, without those inside of others.
 std::vector<ir::NodeId> truths_in(const ir::Graph& graph, ir::NodeId id, bool outermost = false);
 
+// Signs of numbers of records that a value depends on; not those that are compared.
+std::vector<ir::NodeId> signs_in(const ir::Graph& graph, ir::NodeId id);
+
+// The factors of a value: what is multiplied, entry by entry, to make it.
+std::vector<ir::NodeId> factors_of(const ir::Graph& graph, ir::NodeId id);
+
+// A case: what each of some truth values or signs is in it.
+using Case = std::map<ir::NodeId, double>;
+// All cases of so few truth values that this is little; of more, those in which all but one are alike. Those in which all are alike
+// are not among them.
+std::vector<Case> mixed_cases(const std::vector<ir::NodeId>& truths);
+
 // What some truth values make of other values, as values.
 class Choices {
  public:
   Choices(ir::Builder& build, std::set<ir::NodeId> truths)
       : build_(build), truths_(std::move(truths)) {}
+  Choices(ir::Builder& build, Case given) : build_(build), case_(std::move(given)) {
+    for (const auto& [id, value] : case_) truths_.insert(id);
+  }
 
   bool depends(ir::NodeId id);
   // The value minus what it would be were none of them true; of a value that depends on them.
   ir::NodeId chosen(ir::NodeId id) { return of(id, Which::chosen); }
   // What it would be were all of them true, minus the value.
   ir::NodeId left_out(ir::NodeId id) { return of(id, Which::left_out); }
+  // The value minus what it would be in the case.
+  ir::NodeId unlike_case(ir::NodeId id);
 
  private:
   enum class Which { chosen, left_out };
+  enum class Setting { none_true, all_true, as_in_case };
   void learn(ir::NodeId last);
   std::vector<ir::NodeId> below(ir::NodeId id);
   ir::NodeId of(ir::NodeId id, Which which);
@@ -38,8 +60,9 @@ class Choices {
   ir::NodeId linear(const ir::Node& node, Which which);
   ir::NodeId difference(ir::NodeId id, Which which);
   ir::NodeId of_where(ir::NodeId id, Which which);
-  // The value with all truth values set to 1 or 0.
-  ir::NodeId set_to(ir::NodeId id, bool value);
+  // The value with all truth values set.
+  ir::NodeId set_to(ir::NodeId id, Setting setting);
+  ir::NodeId value_of(ir::NodeId truth, Setting setting);
   ir::NodeId with_args(ir::Node node, std::vector<ir::NodeId> args);
   ir::NodeId picking(ir::NodeId id, const Size& count);
   ir::NodeId minus(ir::NodeId a, ir::NodeId b);
@@ -49,7 +72,8 @@ class Choices {
   std::set<ir::NodeId> truths_;
   std::vector<bool> depends_;  // by node
   std::map<std::pair<ir::NodeId, Which>, ir::NodeId> parts_;
-  std::map<std::pair<ir::NodeId, bool>, ir::NodeId> set_;
+  std::map<std::pair<ir::NodeId, Setting>, ir::NodeId> set_;
+  Case case_;
 };
 
 }  // namespace starfold::policy

@@ -83,14 +83,21 @@ class Derivation {
       const ir::Node& condition = program().graph[node.args[0]];
       const bool truth = condition.kind == Kind::apply && condition.op->truth;
       if (condition.federated() && !truth) {
-        ir::Builder build(program(), span);
-        const NodeId number = node.args[0];
-        node.args[0] = build.call("!=", {number, build.number(0)});
-        const auto of = origin_.find(number);
-        if (of != origin_.end()) origin_.emplace(node.args[0], of->second);
+        node.args[0] = is_not_zero(node.args[0], span);
       }
     }
     return program().graph.add(std::move(node));
+  }
+
+  // The same condition for all choices by one number.
+  NodeId is_not_zero(NodeId number, Span span) {
+    const auto [known, is_new] = not_zero_.try_emplace(number, no_node);
+    if (!is_new) return known->second;
+    ir::Builder build(program(), span);
+    known->second = build.call("!=", {number, build.number(0)});
+    const auto of = origin_.find(number);
+    if (of != origin_.end()) origin_.emplace(known->second, of->second);
+    return known->second;
   }
 
   void add_merge(std::size_t merge) {
@@ -125,6 +132,19 @@ class Derivation {
     std::set<NodeId> together = outermost(terms.left);
     together.merge(outermost(terms.right));
     if (together.size() > 1) add_choice(build, basis, terms, together);
+    // And those that make one factor together, in each case of them.
+    for (const NodeId side : {terms.left, terms.right}) {
+      if (side == no_node) continue;
+      for (const NodeId factor : factors_of(program().graph, side)) {
+        const std::vector<NodeId> within = truths_in(program().graph, factor, true);
+        if (within.size() < 2) continue;
+        for (const Case& one : mixed_cases(within)) add_case(build, basis, terms, one);
+      }
+      for (const NodeId sign : signs_in(program().graph, side)) {
+        for (const double value : {-1.0, 0.0, 1.0})
+          add_case(build, basis, terms, Case{{sign, value}});
+      }
+    }
   }
 
   std::vector<NodeId> truths(NodeId id) {
@@ -139,27 +159,41 @@ class Derivation {
   void add_choice(ir::Builder& build, Basis basis, const Terms& terms,
                   const std::set<NodeId>& conditions) {
     basis.plain = false;
-    for (const NodeId condition : conditions) {
-      const auto of = origin_.find(condition);
-      if (of != origin_.end()) basis.conditions.push_back(of->second);
-    }
+    for (const NodeId condition : conditions) name_condition(basis, condition);
     Choices choices(build, conditions);
+    for (const bool left_out : {false, true}) {
+      basis.left_out = left_out;
+      add_terms(basis, part_of(build, choices, terms, [&](NodeId id) {
+                  return left_out ? choices.left_out(id) : choices.chosen(id);
+                }));
+    }
+  }
+
+  // What is not as it would be in this case.
+  void add_case(ir::Builder& build, Basis basis, const Terms& terms, const Case& one) {
+    basis.plain = false;
+    basis.left_out = true;
+    for (const auto& [condition, value] : one) name_condition(basis, condition);
+    Choices choices(build, one);
+    add_terms(basis,
+              part_of(build, choices, terms, [&](NodeId id) { return choices.unlike_case(id); }));
+  }
+
+  void name_condition(Basis& basis, NodeId condition) const {
+    const auto of = origin_.find(condition);
+    if (of != origin_.end()) basis.conditions.push_back(of->second);
+  }
+
+  // Terms of which the side that depends on conditions has become a part of it.
+  template <typename Part>
+  static Terms part_of(ir::Builder& build, Choices& choices, const Terms& terms, const Part& part) {
     const bool in_left = choices.depends(terms.left);
     const bool in_right = terms.right != no_node && choices.depends(terms.right);
-    for (const bool left_out : {false, true}) {
-      const auto part = [&](NodeId id) {
-        return left_out ? choices.left_out(id) : choices.chosen(id);
-      };
-      Terms chosen = terms;
-      if (in_left && in_right) {
-        chosen = {part(whole(build, terms)), no_node};
-      } else {
-        NodeId& side = in_left ? chosen.left : chosen.right;
-        side = part(side);
-      }
-      basis.left_out = left_out;
-      add_terms(basis, chosen);
-    }
+    if (in_left && in_right) return {part(whole(build, terms)), no_node};
+    Terms result = terms;
+    NodeId& side = in_left ? result.left : result.right;
+    side = part(side);
+    return result;
   }
 
   void add_terms(Basis basis, const Terms& terms) {
@@ -179,6 +213,7 @@ class Derivation {
   SupportProgram result_;
   std::map<NodeId, NodeId> place_;
   std::map<NodeId, NodeId> origin_;
+  std::map<NodeId, NodeId> not_zero_;
   std::map<Terms, std::size_t> numbers_;
 };
 
@@ -220,6 +255,7 @@ std::string underivable(const Plan& plan, const Merge& merge) {
   std::set<NodeId> conditions;
   for (const NodeId arg : fold.args) {
     for (const NodeId truth : truths_in(plan.program.graph, arg)) conditions.insert(truth);
+    for (const NodeId sign : signs_in(plan.program.graph, arg)) conditions.insert(sign);
   }
   if (conditions.size() <= most_conditions) return {};
   return fmt::format("{} conditions choose what `{}` takes in, more than {}", conditions.size(),

@@ -88,6 +88,11 @@ class Engine::Impl {
     }
   }
 
+  // What it has kept takes no room any more.
+  ~Impl() { forget_kept(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
   // So many records, cut anew; what was kept of others goes.
   void cut(const std::map<std::string, std::int64_t>& counts,
            std::shared_ptr<const Shares> shares) {

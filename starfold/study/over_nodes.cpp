@@ -79,6 +79,18 @@ secure::Group group_of(const Study& study, const Descriptions& descriptions) {
   return group;
 }
 
+// "*" takes columns in the order of the study's first client: who else answers must not decide it.
+void require_order(const Study& study, const Descriptions& descriptions) {
+  if (descriptions.front()) return;
+  for (const auto& [input, choice] : study.bindings) {
+    if (choice.rest)
+      throw RunError(
+          fmt::format("input {} takes every column in the order of client {}, which does not "
+                      "answer: name its columns instead of \"*\"",
+                      input, study.clients.front().name));
+  }
+}
+
 // --- the way there ----------------------------------------------------------------------------------
 
 // What nodes say of themselves. Before a run there is nothing to go on with.
@@ -201,6 +213,7 @@ RunReport run_over_nodes(const Study& study, const std::shared_ptr<const Compile
     formula.sites.push_back(
         {client.name, descriptions[i] ? descriptions[i]->name : client.name, client.source});
   }
+  require_order(study, descriptions);
   if (study.secure) identity.group = group_of(study, descriptions);
   const ir::Program& typed = program->compilation.program;
   const ColumnPlan columns =

@@ -147,11 +147,11 @@ def test_an_error_that_counts_records(nodes):
     # The owner sees that it waits, and may approve it again.
     ident = nodes.nodes[0].lines()[-1]["agreement"]
     listed = nodes.command_line("node", "pending", nodes.nodes[0].file).stdout
-    assert ident[:12] in listed and "3 requests of this study were refused" in listed
-    assert nodes.command_line("node", "approve", ident[:12], nodes.nodes[0].file).returncode == 0
+    assert ident in listed and "3 requests of this study were refused" in listed
+    assert nodes.command_line("node", "approve", ident, nodes.nodes[0].file).returncode == 0
     refused(nodes.run(study))
     assert "nothing waits" in nodes.command_line("node", "pending", nodes.nodes[0].file).stdout
-    assert nodes.command_line("node", "deny", ident[:12], nodes.nodes[0].file).returncode == 0  # the ledger knows it
+    assert nodes.command_line("node", "deny", ident, nodes.nodes[0].file).returncode == 0  # the ledger knows it
     refused(nodes.run(study), "denied")
 
 

@@ -218,11 +218,11 @@ def test_the_owner_decides(starfold, node):
             {"study": name, "peer": "hub", "plan": sha256("plan"), "time": "2026-11-17T01:00:00.000Z", "reason": "not seen before",
              "exposure": "s: 3 numbers, added up\n"}))
     text = starfold("node", "pending", node / "NODE.toml").out
-    assert STUDY[:12] in text and "s: 3 numbers, added up" in text and "waits for you" in text and "\x1b" not in text
-    for wrong in ("zz" * 8, "abc", "0" * 10, "../../x"):
+    assert STUDY in text and "s: 3 numbers, added up" in text and "waits for you" in text and "\x1b" not in text
+    for wrong in ("zz" * 8, "abc", "0" * 10, "../../x", STUDY[:63], STUDY + "0", STUDY.upper(), ""):
         assert starfold("node", "approve", wrong, node / "NODE.toml").code == 2, wrong
-    assert starfold("node", "approve", STUDY[:12], node / "NODE.toml").code == 0
-    assert starfold("node", "deny", OTHER[:8], node / "NODE.toml").code == 0
+    assert starfold("node", "approve", STUDY, node / "NODE.toml").code == 0
+    assert starfold("node", "deny", OTHER, node / "NODE.toml").code == 0
     for study, word in ((STUDY, "approve"), (OTHER, "deny")):
         file = node / f"north/approvals/{study}.json"
         assert json.loads(file.read_text())["decision"] == word and file.stat().st_mode & 0o777 == 0o600
@@ -231,6 +231,31 @@ def test_the_owner_decides(starfold, node):
     ahead = sha256("not asked yet")
     assert starfold("node", "approve", ahead, node / "NODE.toml").code == 0
     assert sorted(os.listdir(node / "north/approvals")) == sorted(f"{study}.json" for study in (STUDY, OTHER, ahead))
+
+
+def test_a_beginning_names_no_study(starfold, node):
+    """Whoever writes programs can try until a hash begins like another: no number of digits but all of them will do. And what a coordinator
+    calls its study cannot look like another entry of the list."""
+    (node / "north/pending").mkdir(parents=True, mode=0o700)
+    (node / "north").chmod(0o700)
+    alike = STUDY[:40] + sha256("another")[40:]
+    forged = f"harmless\n{STUDY}  2026-11-17T01:00:00.000Z  the other"
+    for study, name in ((STUDY, "sums"), (alike, forged)):
+        (node / f"north/pending/{study}.json").write_text(json.dumps(
+            {"study": name, "peer": "hub\n" + STUDY, "plan": "p\n" + STUDY, "time": "2026-11-17T01:00:00.000Z", "reason": "not seen before\n" + STUDY,
+             "exposure": f"s: 3 numbers\n{STUDY} is fine\r{STUDY}\n"}))
+    for id_ in (STUDY[:6], STUDY[:12], STUDY[:40], STUDY[:63], alike[:41]):
+        for word in ("approve", "deny"):
+            result = starfold("node", word, id_, node / "NODE.toml")
+            assert result.code == 2 and "all 64 digits" in result.err and STUDY in result.err + STUDY * (len(id_) == 41), result.err
+    told = starfold("node", "approve", STUDY[:40], node / "NODE.toml").err
+    assert STUDY in told and alike in told
+    assert not os.path.exists(node / "north/approvals") or os.listdir(node / "north/approvals") == []
+    text = starfold("node", "pending", node / "NODE.toml").out
+    assert sorted(line.split()[0] for line in text.splitlines() if line and not line.startswith(" ")) == sorted([STUDY, alike]), text
+    assert "\r" not in text
+    assert starfold("node", "approve", alike, node / "NODE.toml").code == 0
+    assert os.listdir(node / "north/approvals") == [f"{alike}.json"]
 
 
 def test_an_empty_key_pins_nothing_and_is_refused(starfold, program, tmp_path):

@@ -91,9 +91,9 @@ def test_programs_that_are_approved(run, nodes):
     node = nodes.nodes[0]
     listed = nodes.command_line("node", "pending", node.file)
     ident = node.lines()[-1]["agreement"]
-    assert ident[:12] in listed.stdout and "sum[*](x)" in listed.stdout
+    assert ident in listed.stdout and "sum[*](x)" in listed.stdout and "x takes age, bmi" in listed.stdout
     assert run(MEAN, X, again=True) == (1, "programs")
-    assert nodes.command_line("node", "approve", ident[:12], node.file).returncode == 0
+    assert nodes.command_line("node", "approve", ident, node.file).returncode == 0
     assert run(MEAN, X, again=True) == (0, None)
     assert nodes.command_line("node", "deny", ident, node.file).returncode == 0
     assert run(MEAN, X, again=True) == (1, "denied")

@@ -50,6 +50,38 @@ def test_categories_missing_values_and_all_columns(nodes):
     assert "12" not in err  # not how many are missing
 
 
+def turned(columns):
+    return dict(reversed(columns.items()))
+
+
+def test_all_columns_in_one_order(nodes):
+    """The order is that of the study's first client, and others find their columns by name. Who has others is named."""
+    nodes.add("a", hospital(1))
+    nodes.add("b", turned(hospital(2)))
+    program = "input x : [*, p]\ninput y : [*]\noutput t = x' @ y\n"
+    inputs = 'x = "*"\ny = "y"'
+    code, answer, err = nodes.run(nodes.study(program, inputs))
+    assert outputs((code, answer, err)) == outputs(nodes.run(nodes.local(program, inputs)))
+    by_name = 'x = ["id", "age", "bmi", "ward"]\ny = "y"'
+    assert outputs((code, answer, err)) == outputs(nodes.run(nodes.study(program, by_name)))
+    nodes.add("c", {**hospital(3), "weight": hospital(3)["age"]})
+    code, answer, err = nodes.run(nodes.study(program, inputs))
+    assert code == 3 and "weight" in err and " c" in err, err
+
+
+def test_all_columns_need_the_client_that_gives_their_order(nodes):
+    """A run that may go on without a client does not take another order because the first one is away."""
+    nodes.add("a", hospital(1), start=False)
+    nodes.add("b", turned(hospital(2)))
+    nodes.add("c", hospital(3))
+    program = "input x : [*, p]\ninput y : [*]\noutput t = x' @ y\n"
+    federation = 'on_dropout = "continue"\ntimeout = "1s"'
+    code, answer, err = nodes.run(nodes.study(program, 'x = "*"\ny = "y"', federation))
+    assert code == 3 and 'in the order of client a, which does not answer' in err, err
+    code, answer, err = nodes.run(nodes.study(program, 'x = ["id", "age", "bmi", "ward"]\ny = "y"', federation))
+    assert code == 0, err
+
+
 def test_results_folder_and_report(three):
     study = three.study(LOGISTIC, INPUTS)
     code, answer, err = three.run(study, "--out", str(three.folder / "results"))

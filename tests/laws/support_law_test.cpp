@@ -29,6 +29,9 @@ struct Truths {
   std::set<NodeId> nodes;
   std::set<NodeId> conditions;
   double value = 0;
+  policy::Case each = {};  // in a case of them each has its own
+
+  double value_of(NodeId id) const { return each.empty() ? value : each.at(id); }
 };
 
 // A client's part of a round, evaluated on all of its records by the meaning of each operation.
@@ -60,7 +63,7 @@ class Local {
         values[id] = client_.arrays.at(program_.inputs[node.index].name);
       } else if (ir::is_op(node, "where", 3) && truths.conditions.count(node.args[0]) != 0) {
         Tensor condition = values.at(node.args[0]);
-        std::fill(condition.data.begin(), condition.data.end(), truths.value);
+        std::fill(condition.data.begin(), condition.data.end(), truths.value_of(node.args[0]));
         values[id] = apply(program_, node,
                            {&condition, &values.at(node.args[1]), &values.at(node.args[2])}, sizes_)
                          .front();
@@ -68,7 +71,7 @@ class Local {
         values[id] = compute(node, values);
       }
       if (truths.nodes.count(id) != 0)
-        std::fill(values[id].data.begin(), values[id].data.end(), truths.value);
+        std::fill(values[id].data.begin(), values[id].data.end(), truths.value_of(id));
     }
     return values;
   }
@@ -304,16 +307,17 @@ void add(Cell& cell, const std::vector<double>& terms, double scale, bool left_o
   }
 }
 
-// The conditions of a fold: sets of truth values, each set together.
-std::vector<Truths> conditions_of(const ir::Graph& graph, const ir::Node& fold) {
+// The conditions in a value: truth values, and numbers that choose where they are not 0.
+struct Conditions {
   std::set<NodeId> truths;
   std::set<NodeId> outermost;
   std::set<NodeId> numbers;
-  for (const NodeId arg : fold.args) {
-    for (const NodeId id : policy::truths_in(graph, arg)) truths.insert(id);
-    for (const NodeId id : policy::truths_in(graph, arg, true)) outermost.insert(id);
+
+  void find(const ir::Graph& graph, NodeId in) {
+    for (const NodeId id : policy::truths_in(graph, in)) truths.insert(id);
+    for (const NodeId id : policy::truths_in(graph, in, true)) outermost.insert(id);
     std::set<NodeId> seen;
-    std::vector<NodeId> pending = {arg};
+    std::vector<NodeId> pending = {in};
     while (!pending.empty()) {
       const NodeId at = pending.back();
       pending.pop_back();
@@ -333,10 +337,41 @@ std::vector<Truths> conditions_of(const ir::Graph& graph, const ir::Node& fold) 
       pending.insert(pending.end(), node.args.begin(), node.args.end());
     }
   }
+};
+
+// The conditions of a fold: sets of truth values, each set together.
+std::vector<Truths> conditions_of(const ir::Graph& graph, const ir::Node& fold) {
+  Conditions found;
+  for (const NodeId arg : fold.args) found.find(graph, arg);
   std::vector<Truths> all;
-  for (const NodeId id : truths) all.push_back({{id}, {}});
-  for (const NodeId id : numbers) all.push_back({{}, {id}});
-  if (outermost.size() + numbers.size() > 1) all.push_back({outermost, numbers});
+  for (const NodeId id : found.truths) all.push_back({{id}, {}});
+  for (const NodeId id : found.numbers) all.push_back({{}, {id}});
+  if (found.outermost.size() + found.numbers.size() > 1)
+    all.push_back({found.outermost, found.numbers});
+  return all;
+}
+
+// The cases of a fold: of the conditions that make one factor of its terms together, and of signs.
+std::vector<Truths> cases_of(const ir::Graph& graph, const ir::Node& fold) {
+  // What is folded within a record, or through another function, is one factor.
+  const bool by_factor = fold.op->family == Family::matmul ||
+                         (fold.attrs.axes.size() == 1 && !ir::is_op(fold, "norm", 1) &&
+                          !ir::is_op(fold, "logsumexp", 1));
+  std::vector<Truths> all;
+  for (const NodeId arg : fold.args) {
+    for (const NodeId factor : by_factor ? policy::factors_of(graph, arg) : std::vector{arg}) {
+      Conditions found;
+      found.find(graph, factor);
+      std::vector<NodeId> together(found.outermost.begin(), found.outermost.end());
+      together.insert(together.end(), found.numbers.begin(), found.numbers.end());
+      if (together.size() < 2) continue;
+      for (const policy::Case& one : policy::mixed_cases(together))
+        all.push_back({found.outermost, found.numbers, 0, one});
+    }
+    for (const NodeId sign : policy::signs_in(graph, arg)) {
+      for (const double value : {-1.0, 0.0, 1.0}) all.push_back({{sign}, {}, 0, {{sign, value}}});
+    }
+  }
   return all;
 }
 
@@ -361,30 +396,34 @@ std::vector<Cell> look(const Local& local, const ir::Node& fold, const Rests& re
   for (std::size_t c = 0; c < cells.size(); ++c) cells[c].thin |= std::isnan(part.data[c]);
   if (!rests.chosen) return cells;
   const Terms terms = rests.turns[0](local.values());
+  const auto hold_against = [&](const Truths& truths, bool left_out) {
+    Terms other = terms;
+    bool sure = true;
+    try {
+      other = rests.turns[0](local.evaluate(truths));
+    } catch (const RunError&) {
+      sure = false;  // an index that is none
+    }
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      const std::vector<double> now = column(terms, c);
+      const std::vector<double> then = column(other, c);
+      std::vector<double> difference;
+      double scale = 0;
+      for (std::size_t r = 0; r < now.size(); ++r) {
+        difference.push_back(left_out ? then[r] - now[r] : now[r] - then[r]);
+        scale += std::fabs(now[r]) + std::fabs(then[r]);
+        if (!std::isfinite(then[r])) scale = INFINITY;
+      }
+      add(cells[c], difference, scale, left_out, sure, least);
+    }
+  };
   for (Truths truths : conditions_of(local.graph(), fold)) {
     for (const bool left_out : {false, true}) {
       truths.value = left_out ? 1 : 0;
-      Terms other = terms;
-      bool sure = true;
-      try {
-        other = rests.turns[0](local.evaluate(truths));
-      } catch (const RunError&) {
-        sure = false;  // an index that is none
-      }
-      for (std::size_t c = 0; c < cells.size(); ++c) {
-        const std::vector<double> now = column(terms, c);
-        const std::vector<double> then = column(other, c);
-        std::vector<double> difference;
-        double scale = 0;
-        for (std::size_t r = 0; r < now.size(); ++r) {
-          difference.push_back(left_out ? then[r] - now[r] : now[r] - then[r]);
-          scale += std::fabs(now[r]) + std::fabs(then[r]);
-          if (!std::isfinite(then[r])) scale = INFINITY;
-        }
-        add(cells[c], difference, scale, left_out, sure, least);
-      }
+      hold_against(truths, left_out);
     }
   }
+  for (const Truths& truths : cases_of(local.graph(), fold)) hold_against(truths, true);
   return cells;
 }
 

@@ -166,6 +166,37 @@ TEST(Support, WhatIsLeftOutIsHeldToTheSame) {
     EXPECT_GT(count_thin(text), 0u) << text;
 }
 
+// Each of these conditions takes in and leaves out many; together they leave out one record, or count it twice.
+TEST(Support, WhatConditionsLeaveOutTogether) {
+  for (const char* text :
+       {"output t = sum[*](((id < 7) + (id > 7)) * x)\n",
+        "output t = sum[*](((id <= 7) + (id >= 7)) * x)\n",
+        "output t = ((id < 7) + (id > 7)) @ z\n",
+        "input w : [2] = ones(2)\noutput t = sum[*]((w[1] * (id < 7) + w[2] * (id > 7)) * x)\n",
+        "output t = sum[*](where(id < 7, x, where(id > 7, x, 0)))\n",
+        "output t = sum[*](exp((id < 7) + (id > 7)))\n",
+        "output t = sum[*]((id < 20) * x + (id > 20) * x)\n",
+        "output t = sum[*](((id < 12) + (id >= 12) * (id < 20) + (id > 20)) * x)\n",
+        "output t = sum[*](sum[2](concat[2]((id < 20)[:, new], (id > 20)[:, new])) * x)\n",
+        "output t = var[*](((id < 20) + (id > 20)) * x)\n",
+        "output t = sum[*](sign(abs(id - 7)) * x)\n", "output t = sum[*](sign(id - 39.5) * x)\n",
+        "output t = sum[*](x + sign(relu(1 - abs(id - 7))) * x)\n",
+        "output t = sum[*](square(sign(id - 7)) * x)\n", "output t = z' @ sign(id - 39.5)\n"})
+    EXPECT_GT(count_thin(text), 0u) << text;
+}
+
+TEST(Support, SumsOfConditionsThatPass) {
+  for (const char* text : {"output t = sum[*]((2 * (g == 1) + (g == 2)) * x)\n",
+                           "output t = sum[*](where(g == 1, x, where(g == 2, 2 * x, 0)))\n",
+                           "output t = sum[*](((id < 15) + (id > 25)) * x)\n",
+                           "output t = sum[*](((g > 1) + (y > 0)) * x)\n",
+                           "output t = sum[*]((g > 1) * (id > 12) * x)\n",
+                           "output t = sum[*](((g > 1) + (id > 0)) * x)\n",
+                           "output t = z' @ sign(y - 0.5)\n", "output t = sum[*](sign(x) * x)\n",
+                           "input w : [] = 20.5\noutput t = grad(sum[*](abs(id - w) * x), w)\n"})
+    EXPECT_EQ(count_thin(text), 0u) << text;
+}
+
 TEST(Support, GradientsOfLookupsAreGroups) {
   const std::string text = "input w : [40]\noutput t = grad(sum[*](w[id] * x), w)\n";
   Settings settings;

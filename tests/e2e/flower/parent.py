@@ -1,13 +1,17 @@
 """Plays `starfold run`: starts the carrier and speaks its protocol."""
 import json
+import pathlib
 import select
 import struct
 import subprocess
-import time
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
+from federation import Patience  # noqa: E402
 
 
 class Parent:
-    """A carrier and the pipes to it. Every wait ends."""
+    """A carrier and the pipes to it. Every wait ends; seconds are those of a machine that has nothing else to do."""
 
     def __init__(self, command, config, errors=None, environment=None):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment)
@@ -18,12 +22,13 @@ class Parent:
         self.process.stdin.write(data)
         self.process.stdin.flush()
 
-    def read(self, count, deadline):
+    def read(self, count, patience):
         data = b""
         while len(data) < count:
-            ready, _, _ = select.select([self.process.stdout], [], [], max(deadline - time.monotonic(), 0))
-            if not ready:
-                raise TimeoutError(f"{len(data)} of {count} bytes came")
+            if not select.select([self.process.stdout], [], [], 0.5)[0]:
+                if patience.over():
+                    raise TimeoutError(f"{len(data)} of {count} bytes came")
+                continue
             part = self.process.stdout.raw.read(count - len(data))
             if not part:
                 raise EOFError(f"{len(data)} of {count} bytes came")
@@ -32,27 +37,29 @@ class Parent:
 
     def hello(self, seconds):
         """What the carrier says of its start."""
-        deadline = time.monotonic() + seconds
-        length, = struct.unpack("<Q", self.read(8, deadline))
-        return json.loads(self.read(length, deadline))
+        patience = Patience(seconds)
+        length, = struct.unpack("<Q", self.read(8, patience))
+        return json.loads(self.read(length, patience))
 
     def ask(self, client, data):
         self.write(struct.pack("<IQ", client, len(data)) + data)
 
     def answer(self, seconds):
         """(client, status, bytes) of the next answer."""
-        deadline = time.monotonic() + seconds
-        client, status, length = struct.unpack("<IBQ", self.read(13, deadline))
-        return client, status, self.read(length, deadline)
+        return self.next_answer(Patience(seconds))
+
+    def next_answer(self, patience):
+        client, status, length = struct.unpack("<IBQ", self.read(13, patience))
+        return client, status, self.read(length, patience)
 
     def round(self, requests, seconds):
         """Asks {client: bytes}; {client: (status, bytes)} when all have answered."""
-        deadline = time.monotonic() + seconds
+        patience = Patience(seconds)
         for client, data in requests.items():
             self.ask(client, data)
         answers = {}
         while len(answers) < len(requests):
-            client, status, data = self.answer(deadline - time.monotonic())
+            client, status, data = self.next_answer(patience)
             answers[client] = status, data
         return answers
 
@@ -60,7 +67,7 @@ class Parent:
         """Closes its input as `starfold run` does; the exit code."""
         self.process.stdin.close()
         try:
-            return self.process.wait(seconds)
+            return self.process.wait(8 * seconds)
         finally:
             self.kill()
 
