@@ -6,6 +6,7 @@
 #include <set>
 
 #include "starfold/base/error.h"
+#include "starfold/ir/forms.h"
 
 namespace starfold::ir {
 
@@ -115,9 +116,9 @@ void Algebra::multiply(Product& product, NodeId id, Labels labels, bool inverse)
 void Algebra::multiply_parts(Product& product, NodeId id, Labels labels, bool inverse) const {
   if (!unwrap(product, id, labels, inverse)) return;
   const Node& node = build_.node(id);
-  const bool outer = is_op(node, "outer", 2);
-  const bool divides = is_op(node, "/", 2);
-  if (!outer && !divides && !is_op(node, "*", 2)) {
+  const bool outer = is_outer(node);
+  const bool divides = is_quotient(node);
+  if (!outer && !divides && !is_product(node)) {
     product.factors.push_back({id, std::move(labels), inverse});
     return;
   }

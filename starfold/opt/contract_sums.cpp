@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "starfold/ir/forms.h"
 #include "starfold/ir/product.h"
 #include "starfold/opt/passes.h"
 
@@ -76,7 +77,7 @@ NodeId contract_sum(ir::Builder& build, const ir::Node& node) {
   }
   ir::Product product;
   const ir::Node& product_node = build.node(node.args[0]);
-  if (labels.size() == 1 && ir::is_op(product_node, "*", 2)) {
+  if (labels.size() == 1 && ir::is_product(product_node)) {
     for (const NodeId part : std::vector<NodeId>(product_node.args)) {
       const Type& type = build.type(part);
       // A part of size 1 stretches and has no share in the folded axis.
@@ -113,8 +114,8 @@ NodeId contract_matmul(ir::Builder& build, const ir::Node& node) {
 
 ir::Program contract_sums(const ir::Program& program) {
   return ir::rebuild(program, [](ir::Program& to, ir::Node node) {
-    const bool sum = ir::is_op(node, "sum", 1);
-    if (sum || ir::is_op(node, "@", 2)) {
+    const bool sum = ir::is_sum(node);
+    if (sum || ir::is_matmul(node)) {
       ir::Builder build(to, node.span);
       const NodeId contracted = sum ? contract_sum(build, node) : contract_matmul(build, node);
       if (contracted != no_node) return contracted;

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 
+#include "starfold/ir/forms.h"
 namespace starfold::policy {
 namespace {
 
 using ir::is_op;
+using ir::is_view;
 using ir::Kind;
 using ir::NodeId;
-
-bool is_view(const ir::Node& node) {
-  return node.kind == Kind::apply && node.op->kernel == Kernel::view;
-}
 
 // For each node, whether every entry is 0 or 1, as far as the operations say.
 std::vector<bool> find_truths(const ir::Graph& graph, NodeId last) {
@@ -19,7 +17,7 @@ std::vector<bool> find_truths(const ir::Graph& graph, NodeId last) {
   for (NodeId id = 0; id <= last; ++id) {
     const ir::Node& node = graph[id];
     if (node.kind != Kind::apply || !node.federated()) continue;
-    const bool keeps = is_op(node, "*", 2) || is_view(node);
+    const bool keeps = ir::is_product(node) || is_view(node);
     truth[id] = node.op->truth || (keeps && std::all_of(node.args.begin(), node.args.end(),
                                                         [&](NodeId arg) { return truth[arg]; }));
   }
@@ -183,15 +181,13 @@ NodeId Choices::part_of_operation(NodeId id, Which which) {
     if (depends(node.args[i])) varying.push_back(i);
   }
   const auto only = [&](std::size_t i) { return varying.size() == 1 && varying[0] == i; };
-  const bool sums = is_op(node, "sum", 1) || is_op(node, "mean", 1);
-  if (is_view(node) || sums || is_op(node, "-", 1)) return linear(node, which);
-  if (is_op(node, "+", 2) || is_op(node, "-", 2)) {
-    if (varying.size() == 2) return linear(node, which);
+  const Linear how = node.op->linear;
+  if (how == Linear::jointly) {
+    if (node.op->kernel != Kernel::binary || varying.size() == 2) return linear(node, which);
     const NodeId one = part(node.args[varying[0]], which);
     return is_op(node, "-", 2) && only(1) ? build_.call("-", {one}) : one;
   }
-  const bool product = is_op(node, "*", 2) || is_op(node, "outer", 2) || is_op(node, "@", 2);
-  if ((product && varying.size() == 1) || (is_op(node, "/", 2) && only(0))) {
+  if ((how == Linear::singly && varying.size() == 1) || (how == Linear::first && only(0))) {
     std::vector<NodeId> args = node.args;
     args[varying[0]] = part(args[varying[0]], which);
     return with_args(node, std::move(args));
@@ -252,8 +248,9 @@ NodeId Choices::set_to(NodeId id, Setting setting) {
   std::vector<NodeId> args;
   for (const NodeId arg : node.args) args.push_back(set_to(arg, setting));
   // What was a label or an index may be none now.
-  if (is_op(node, "one_hot", 1)) args[0] = picking(args[0], node.attrs.sizes[0]);
-  if (is_op(node, "[e]", 2)) args[1] = picking(args[1], build_.type(args[0]).dims[0].size);
+  if (ir::has_kernel(node, Kernel::one_hot)) args[0] = picking(args[0], node.attrs.sizes[0]);
+  if (ir::has_kernel(node, Kernel::lookup))
+    args[1] = picking(args[1], build_.type(args[0]).dims[0].size);
   const NodeId result = with_args(node, std::move(args));
   set_.emplace(std::pair(id, setting), result);
   return result;

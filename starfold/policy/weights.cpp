@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "starfold/ir/forms.h"
 namespace starfold::policy {
 namespace {
 
@@ -25,13 +26,10 @@ constexpr int factor_depth = 8;
 NodeId sizes(ir::Builder& build, NodeId id, const char* op, int depth = factor_depth) {
   const ir::Node node = build.node(id);
   if (node.kind != Kind::apply || depth == 0) return build.call(op, {id});
-  if (node.op->truth || is_op(node, "ones_like", 1) || is_op(node, "zeros_like", 1) ||
-      is_opposite(build.program().graph, node))
-    return id;
+  const bool unit = node.op->fill == 0 || node.op->fill == 1;
+  if (node.op->truth || unit || is_opposite(build.program().graph, node)) return id;
   if (is_op(node, "-", 1)) return sizes(build, node.args[0], op, depth - 1);
-  const bool view = node.op->kernel == Kernel::view;
-  const bool product =
-      is_op(node, "*", 2) || is_op(node, "/", 2) || is_op(node, "outer", 2) || view;
+  const bool product = ir::only_moves_or_multiplies(node) || ir::is_quotient(node);
   const bool choice = is_op(node, "where", 3);
   if (!product && !choice) return build.call(op, {id});
   ir::Node result = node;
@@ -75,7 +73,7 @@ NodeId spread(ir::Builder& build, NodeId id, std::size_t pad, std::optional<std:
 
 Terms terms_of(ir::Builder& build, NodeId sum) {
   const ir::Node node = build.node(sum);
-  if (!is_op(node, "sum", 1)) return {node.args[0], node.args[1]};
+  if (!ir::is_sum(node)) return {node.args[0], node.args[1]};
   const Type type = build.type(node.args[0]);
   std::vector<std::int64_t> others;
   for (const std::int64_t axis : node.attrs.axes) {

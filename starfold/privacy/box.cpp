@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "starfold/base/error.h"
+#include "starfold/ir/forms.h"
 #include "starfold/runtime/apply.h"
 
 namespace starfold::privacy {
@@ -205,7 +206,7 @@ std::optional<Box> dependent_product(const ir::Program& program, const ir::Node&
                                      const std::vector<Box>& operands) {
   const bool folds = node.op->family == Family::matmul && ir::is_fold(program.graph, node) &&
                      node.type().rank() == 0;
-  if (!folds && !ir::is_op(node, "*", 2)) return std::nullopt;
+  if (!folds && !ir::is_product(node)) return std::nullopt;
   for (std::size_t i = 0; i < 2; ++i) {
     const ir::Node& other = program.graph[node.args[1 - i]];
     const bool same = node.args[0] == node.args[1];

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "starfold/ir/builder.h"
+#include "starfold/ir/forms.h"
 #include "starfold/ops/quantize.h"
 #include "starfold/plan/lowered.h"
 
@@ -34,8 +35,7 @@ bool is_whole(const ir::Program& program, NodeId id) {
   const Op& op = *node.op;
   if (op.truth || op.kernel == Kernel::one_hot) return true;
   if (op.fill) return *op.fill == std::floor(*op.fill);
-  const bool keeps = op.kernel == Kernel::view || op.kernel == Kernel::outer ||
-                     ir::is_op(node, "*", 2) || ir::is_op(node, "sum", 1);
+  const bool keeps = ir::only_moves_or_multiplies(node) || ir::is_sum(node);
   return keeps && std::all_of(node.args.begin(), node.args.end(),
                               [&](NodeId arg) { return is_whole(program, arg); });
 }
@@ -79,12 +79,10 @@ double cells_of(const Type& type, const SizeValues& sizes) {
 // The operand without a permutation, which changes nothing that matters here: so x' @ x keeps one operand, not two.
 NodeId unpermuted(const ir::Program& program, NodeId id) {
   const ir::Node& node = program.graph[id];
-  return ir::is_op(node, "permute", 1) ? node.args[0] : id;
+  return ir::is_permutation(node) ? node.args[0] : id;
 }
 
-bool folds_more(const ir::Node& fold) {
-  return ir::is_op(fold, "sum", 1) && fold.attrs.axes.size() > 1;
-}
+bool folds_more(const ir::Node& fold) { return ir::is_sum(fold) && fold.attrs.axes.size() > 1; }
 
 // Where the star of an operand stands once the other folded axes are gone.
 std::size_t star_among_rest(const ir::Node& operand, const ir::Node& fold) {
@@ -255,9 +253,9 @@ std::map<NodeId, const Gridded*> products_in_units(const ir::Program& program,
       bool only = true;
       for (const NodeId user : users[operand]) {
         const ir::Node& node = program.graph[user];
-        const bool product = ir::is_op(node, "@", 2) && node.federated() &&
-                             node.args[0] == operand && !program.graph[node.args[1]].federated();
-        const bool moved = ir::is_op(node, "permute", 1) && only_summed(users[user]);
+        const bool product = ir::is_matmul(node) && node.federated() && node.args[0] == operand &&
+                             !program.graph[node.args[1]].federated();
+        const bool moved = ir::is_permutation(node) && only_summed(users[user]);
         if (product) own.emplace(user, &on);
         only = only && (product || moved || sums.count(user) != 0);
       }
@@ -310,9 +308,9 @@ NodeId without_refusal(ir::Program& to, ir::Node node) {
   }
   if (node.kind != ir::Kind::apply || !node.op->refuses || !node.federated())
     return to.graph.add(std::move(node));
-  if (ir::is_op(node, "[e]", 2) && to.graph[node.args[1]].federated())
+  if (ir::has_kernel(node, Kernel::lookup) && to.graph[node.args[1]].federated())
     return looked_up(to, std::move(node));
-  if (ir::is_op(node, "one_hot", 1)) {
+  if (ir::has_kernel(node, Kernel::one_hot)) {
     ir::Builder build(to, node.span);
     const NodeId label = node.args[0];
     node.args[0] = build.call("where", {is_valid(build, label, node.attrs.sizes[0]), label,

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "starfold/base/error.h"
+#include "starfold/ir/forms.h"
 #include "starfold/merge/exact.h"
 #include "starfold/runtime/apply.h"
 
@@ -50,7 +51,7 @@ constexpr Coding any_double = {static_cast<std::uint32_t>(exact::sums.words()), 
 bool counts(const Plan& plan, const Merge& merge) {
   const ir::Node& fold = plan.program.graph[merge.fold];
   if (merge.monoid == &monoids::count) return true;
-  if (!ir::is_op(fold, "sum", 1)) return false;
+  if (!ir::is_sum(fold)) return false;
   const ir::Node& folded = plan.program.graph[fold.args[0]];
   return folded.kind == ir::Kind::apply && folded.op->truth;
 }

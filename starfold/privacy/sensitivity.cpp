@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "starfold/ir/forms.h"
 #include "starfold/privacy/box.h"
 
 namespace starfold::privacy {
@@ -127,13 +128,13 @@ class Analysis {
   bool is_acute(const ir::Node& fold, const Box& term) const {
     const Interval all = term.hull();
     if (all.lo >= 0 || all.hi <= 0) return true;
-    if (!ir::is_op(fold, "@", 2)) return false;
+    if (!ir::is_matmul(fold)) return false;
     const ir::Node& left = node(fold.args[0]);
-    if (!ir::is_op(left, "permute", 1) || left.type().rank() != 2) return false;
+    if (!ir::is_permutation(left) || left.type().rank() != 2) return false;
     const NodeId vector = left.args[0];
     const ir::Node& right = node(fold.args[1]);
     if (vector == fold.args[1]) return true;
-    if (!ir::is_op(right, "*", 2)) return false;
+    if (!ir::is_product(right)) return false;
     return (right.args[0] == vector && is_weight(right.args[1])) ||
            (right.args[1] == vector && is_weight(right.args[0]));
   }

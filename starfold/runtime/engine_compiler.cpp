@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "starfold/base/error.h"
+#include "starfold/ir/forms.h"
 #include "starfold/merge/exact.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/runtime/accumulator.h"
@@ -13,6 +14,7 @@ namespace starfold::engine {
 namespace {
 
 using ir::is_op;
+using ir::is_view;
 using ir::Kind;
 using ir::NodeId;
 using Takes = AccumulatorKind::Takes;
@@ -31,10 +33,6 @@ CellMap as_map(const Tensor& numbers) {
 }
 
 }  // namespace
-
-bool is_view(const ir::Node& node) {
-  return node.kind == Kind::apply && node.op->kernel == Kernel::view;
-}
 
 CellMap identity(std::size_t cells) {
   CellMap map(cells);
@@ -219,7 +217,7 @@ std::vector<NodeId> Compiler::reads(NodeId id) const {
   if (is_array(program_, id)) return {};
   if (const std::optional<Distances> parts = distances(id)) return {parts->x, parts->points};
   if (const std::optional<Distances> parts = nearest(id)) return {parts->x, parts->points};
-  if (is_op(n, "argmax", 1) && negated(n.args[0])) return {node(n.args[0]).args[0]};
+  if (ir::has_kernel(n, Kernel::argmax) && negated(n.args[0])) return {node(n.args[0]).args[0]};
   return n.args;
 }
 
@@ -234,7 +232,7 @@ bool Compiler::negated(NodeId id) const {
 
 std::optional<Compiler::Distances> Compiler::distances(NodeId id) const {
   const ir::Node& sum = node(id);
-  if (!is_op(sum, "sum", 1) || !in_passing(sum.args[0])) return std::nullopt;
+  if (!ir::is_sum(sum) || !in_passing(sum.args[0])) return std::nullopt;
   const ir::Node& square = node(sum.args[0]);
   if (!is_op(square, "square", 1) || !in_passing(square.args[0])) return std::nullopt;
   const NodeId difference = square.args[0];
@@ -267,7 +265,7 @@ std::optional<Compiler::Distances> Compiler::distances(NodeId id) const {
 
 std::optional<Compiler::Distances> Compiler::nearest(NodeId id) const {
   const ir::Node& n = node(id);
-  if (!is_op(n, "argmax", 1) || !negated(n.args[0])) return std::nullopt;
+  if (!ir::has_kernel(n, Kernel::argmax) || !negated(n.args[0])) return std::nullopt;
   const NodeId least = node(n.args[0]).args[0];
   if (!in_passing(least) || element_count(unit_shape(id)) != 1) return std::nullopt;
   std::optional<Distances> parts = distances(least);
@@ -281,7 +279,7 @@ std::optional<NodeId> Compiler::one_hot_behind(NodeId id) const {
     const CellMap map = view_map(n, {0});
     return map == identity(map.size()) ? one_hot_behind(n.args[0]) : std::nullopt;
   }
-  if (!is_op(n, "one_hot", 1) || values_.count(id) != 0 ||
+  if (!ir::has_kernel(n, Kernel::one_hot) || values_.count(id) != 0 ||
       element_count(unit_shape(n.args[0])) != 1)
     return std::nullopt;
   return id;
@@ -295,7 +293,7 @@ std::optional<Compiler::Groups> Compiler::groups(const ir::Node& fold) const {
       if (const std::optional<NodeId> found = one_hot_behind(fold.args[side]))
         return Groups{*found, node(*found).args[0], summed, side == 1};
     }
-  } else if (is_op(fold, "sum", 1) && fold.attrs.axes.size() == 1) {
+  } else if (ir::is_sum(fold) && fold.attrs.axes.size() == 1) {
     if (const std::optional<NodeId> found = one_hot_behind(fold.args[0]))
       return Groups{*found, node(*found).args[0]};
   }
@@ -336,7 +334,7 @@ void Compiler::add_leaves(NodeId id, int depth, std::vector<NodeId>& leaves) con
 bool Compiler::splits(NodeId id) const {
   const ir::Node& n = node(id);
   if (uses_.at(id) != 1 || kept_.count(id) != 0 || values_.count(id) != 0) return false;
-  const bool product = is_op(n, "*", 2) || is_op(n, "outer", 2) || is_op(n, "square", 1);
+  const bool product = ir::is_product(n) || ir::is_outer(n) || is_op(n, "square", 1);
   if (!product && !(is_view(n) && n.args.size() == 1)) return false;
   return std::all_of(n.args.begin(), n.args.end(),
                      [&](NodeId arg) { return node(arg).federated(); });

@@ -19,9 +19,6 @@ CellMap identity(std::size_t cells);
 // Cells in the order of the results they are folded into.
 CellMap by_place(const std::vector<std::uint32_t>& places);
 
-// Whether a node only names other columns.
-bool is_view(const ir::Node& node);
-
 // How deep sums look into the products they sum over.
 inline constexpr int factor_depth = 3;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "starfold/ir/forms.h"
 #include "starfold/runtime/accumulator.h"
 #include "starfold/runtime/engine_compiler.h"
 
@@ -113,7 +114,7 @@ Factors Compiler::factors(NodeId id, int depth) const {
       append(a, cell);
       append(a, cell);
     }
-  } else if (is_op(n, "*", 2)) {
+  } else if (ir::is_product(n)) {
     const Factors b = factors(n.args[1], depth - 1);
     const CellMap map_a = broadcast_map(n.args[0], id);
     const CellMap map_b = broadcast_map(n.args[1], id);
@@ -122,7 +123,7 @@ Factors Compiler::factors(NodeId id, int depth) const {
       append(a, map_a[cell]);
       append(b, map_b[cell]);
     }
-  } else if (is_op(n, "outer", 2)) {
+  } else if (ir::is_outer(n)) {
     const Factors b = factors(n.args[1], depth - 1);
     result.count += b.count;
     for (std::size_t i = 0; i < a.cells(); ++i) {

@@ -73,6 +73,8 @@ class ExpressionWriter {
   // How many entries an axis has at most and at least; records count as many.
   static std::int64_t most(const Scope& scope, const Dim& dim);
   static std::int64_t least(const Scope& scope, const Dim& dim);
+  // Whether a size is at least so large whatever the size variables are.
+  static bool never_below(const Scope& scope, const Size& size, std::int64_t bound);
   static std::string operand(const Written& e, int at_least);
   static Written number(double value);
 
