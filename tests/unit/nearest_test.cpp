@@ -66,7 +66,7 @@ void check(std::mt19937_64& random, const Case& size, Kind kind) {
     columns.push_back(x);
   }
   double* const out = room.data() + size.columns * stride;
-  kernels::products().nearest(columns.data(), size.columns, of_points.data(), 1, size.points, out,
+  kernels::nearest()(columns.data(), size.columns, of_points.data(), 1, size.points, out,
                               size.records);
   const std::vector<double> want = by_distances(columns, of_points, size.records);
   EXPECT_EQ(std::vector<double>(out, out + size.records), want)
