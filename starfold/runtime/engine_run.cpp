@@ -333,8 +333,8 @@ void run_store(const Step& step, const Frame& frame) {
 // The row of each record by its label, and how many records have a label that is none.
 std::int64_t find_rows(const Column& labels, std::size_t count, Frame& frame) {
   frame.rows.resize(kernels::padded(frame.records));
-  return static_cast<std::int64_t>(kernels::groups().rows(frame.column(labels), count,
-                                                          frame.rows.data(), frame.records));
+  return static_cast<std::int64_t>(
+      kernels::groups().rows(frame.column(labels), count, frame.rows.data(), frame.records));
 }
 
 void run_labels(const Step& step, Frame& frame) {

@@ -238,8 +238,7 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
 }
 
 template <class With>
-constexpr Products kProducts = {combine<With>, distances<With>, pair_sum<With>,
-                                gram};
+constexpr Products kProducts = {combine<With>, distances<With>, pair_sum<With>, gram};
 
 }  // namespace
 
