@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "starfold/base/error.h"
 #include "starfold/merge/comoments.h"
 #include "starfold/merge/scale.h"
 #include "starfold/runtime/comoments_accumulator.h"
+#include "starfold/runtime/engine_layout.h"
 #include "starfold/runtime/exact_accumulator.h"
 #include "starfold/runtime/kernels/kernels.h"
 
@@ -19,20 +21,9 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();  // the one: ot
 
 // --- sums ------------------------------------------------------------------------------------------
 
-// How many columns are summed by groups at once.
-constexpr std::size_t group_width = 8;
-
-// sums[group_width * row + w] += columns_w, by the row of each record. A few columns side by side, since
-// records of one group that follow each other wait for their sums.
-template <std::size_t width>
-void add_by_row(const double* const* columns, std::span<const std::uint32_t> rows, double* sums) {
-  const double* x[width];
-  for (std::size_t w = 0; w < width; ++w) x[w] = columns[w];
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    double* sum = sums + group_width * rows[i];
-    for (std::size_t w = 0; w < width; ++w) sum[w] += x[w][i];
-  }
-}
+// How many columns are summed by groups at once: so many that records of one group that follow each other hardly wait for their
+// sums.
+constexpr std::size_t group_width = 16;
 
 class DoubleSums final : public SumAccumulator {
  public:
@@ -60,22 +51,21 @@ class DoubleSums final : public SumAccumulator {
               std::span<const double* const> columns,
               std::span<const std::uint32_t> places) override {
     Tile& tile = tile_of(number, places, columns.size(), false);
-    by_row_.resize(std::max(by_row_.size(), group_width * (labels + 1)));
+    by_row_.reserve(group_width * (labels + 1));
     for (std::size_t first = 0; first < columns.size(); first += group_width) {
       const std::size_t width = std::min(group_width, columns.size() - first);
+      const std::size_t stride = kernels::padded(width);
       const double* const* x = columns.data() + first;
-      std::fill_n(by_row_.data(), group_width * (labels + 1), 0.0);
-      if (width == group_width) {
-        add_by_row<group_width>(x, rows, by_row_.data());
-      } else {
-        for (std::size_t w = 0; w < width; ++w) add_by_row<1>(x + w, rows, by_row_.data() + w);
+      std::fill_n(by_row_.data(), stride * (labels + 1), 0.0);
+      kernels::groups().add(x, width, rows.data(), by_row_.data(), stride, rows.size());
+      double* const total = tile.sums.data() + first;
+      for (std::size_t label = 0; label < labels; ++label) {
+        const double* const sum = by_row_.data() + stride * label;
+        for (std::size_t w = 0; w < width; ++w) total[label * columns.size() + w] += sum[w];
       }
-      for (std::size_t w = 0; w < width; ++w) {
-        double* total = tile.sums.data() + first + w;
-        for (std::size_t label = 0; label < labels; ++label)
-          total[label * columns.size()] += by_row_[group_width * label + w];
-        spread_infinities(x[w], rows, labels, total, columns.size());
-      }
+      // What is not finite shows in the sums of its row.
+      if (!all_finite(by_row_.data(), stride * (labels + 1)))
+        spread_infinities({x, width}, rows, labels, total, columns.size());
     }
   }
 
@@ -114,20 +104,32 @@ class DoubleSums final : public SumAccumulator {
     return tile;
   }
 
+  // Of a multiple of kPad numbers.
+  static bool all_finite(const double* x, std::size_t count) {
+    double zeros[kernels::kPad] = {};
+    for (std::size_t i = 0; i < count; i += kernels::kPad) {
+      for (std::size_t l = 0; l < kernels::kPad; ++l) zeros[l] += 0 * x[i + l];
+    }
+    return std::all_of(std::begin(zeros), std::end(zeros), [](double zero) { return zero == 0; });
+  }
+
   // In a product with one_hot what is not finite also meets the zeros of all other groups.
-  static void spread_infinities(const double* x, std::span<const std::uint32_t> rows,
-                                std::size_t labels, double* total, std::size_t stride) {
-    if (std::isfinite(kernels::folds().sum(x, rows.size()))) return;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (std::isfinite(x[i])) continue;
-      for (std::size_t label = 0; label < labels; ++label)
-        if (label != rows[i]) total[label * stride] += 0 * x[i];
+  static void spread_infinities(std::span<const double* const> columns,
+                                std::span<const std::uint32_t> rows, std::size_t labels,
+                                double* total, std::size_t stride) {
+    for (std::size_t w = 0; w < columns.size(); ++w) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const double x = columns[w][i];
+        if (std::isfinite(x)) continue;
+        for (std::size_t label = 0; label < labels; ++label)
+          if (label != rows[i]) total[label * stride + w] += 0 * x;
+      }
     }
   }
 
   std::vector<double> sums_;
   std::vector<Tile> tiles_;
-  std::vector<double> by_row_;
+  Buffer by_row_;
 };
 
 // --- folds whose state is their value ------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "starfold/base/error.h"
 #include "starfold/ops/meaning.h"
@@ -135,9 +136,8 @@ void run_nearest(const Step& step, Frame& frame) {
   for (const std::uint32_t entry : points.entries)
     frame.pointers.push_back(frame.shared[points.shared]->data.data() + entry);
   const double* const* columns = frame.pointers.data();
-  kernels::products(frame.exact)
-      .nearest(columns, step.terms, columns + step.terms, step.stride, points.entries.size(),
-               frame.column(step.out[0]), frame.records);
+  kernels::nearest(frame.exact)(columns, step.terms, columns + step.terms, step.stride,
+                                points.entries.size(), frame.column(step.out[0]), frame.records);
 }
 
 void run_pair_sum(const Step& step, Frame& frame) {
@@ -330,13 +330,16 @@ void run_store(const Step& step, const Frame& frame) {
   }
 }
 
+// The row of each record by its label, and how many records have a label that is none.
+std::int64_t find_rows(const Column& labels, std::size_t count, Frame& frame) {
+  frame.rows.resize(kernels::padded(frame.records));
+  return static_cast<std::int64_t>(
+      kernels::groups().rows(frame.column(labels), count, frame.rows.data(), frame.records));
+}
+
 void run_labels(const Step& step, Frame& frame) {
   for (const Column& column : step.args[0].columns) {
-    const double* label = frame.column(column);
-    std::int64_t outside = 0;
-    for (std::size_t i = 0; i < frame.records; ++i)
-      outside += label[i] == label[i] &&
-                 !meaning::picks_one_of(label[i], static_cast<std::int64_t>(step.terms));
+    const std::int64_t outside = find_rows(column, step.terms, frame);
     if (outside > 0) frame.outside[step.node] += outside;
   }
 }
@@ -373,24 +376,13 @@ void run_gram(const Step& step, Frame& frame) {
                         frame.records, step.places);
 }
 
-// A label's row, from 0; what is no label goes to the row after the last.
-void find_rows(const double* labels, std::size_t count, std::vector<std::uint32_t>& rows) {
-  const auto most = static_cast<double>(count);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool within = labels[i] >= 1 && labels[i] <= most;
-    const auto whole = static_cast<std::int32_t>(within ? labels[i] : most + 1);
-    const bool is_label = static_cast<double>(whole) == labels[i];
-    rows[i] = static_cast<std::uint32_t>(is_label ? whole - 1 : static_cast<std::int32_t>(count));
-  }
-}
-
 void run_groups(const Step& step, Frame& frame) {
   const Columns& columns = step.args[1].columns;
   const std::size_t labels = step.places.size() / columns.size();
-  frame.rows.resize(frame.records);
-  find_rows(frame.column(step.args[0].columns[0]), labels, frame.rows);
+  find_rows(step.args[0].columns[0], labels, frame);
   const double* const* x = columns_of(columns, 0, columns.size(), frame);
-  frame.sums(step).groups(step.number, frame.rows, labels, {x, columns.size()}, step.places);
+  frame.sums(step).groups(step.number, std::span(frame.rows).first(frame.records), labels,
+                          {x, columns.size()}, step.places);
 }
 
 // Samples of several columns.

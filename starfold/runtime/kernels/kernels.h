@@ -76,9 +76,6 @@ struct Products {
   // out_j = sum over k of (columns_k - points_j[k * stride])^2, for j < outputs.
   void (*distances)(const double* const* columns, std::size_t count, const double* const* points,
                     std::size_t stride, double* const* out, std::size_t outputs, std::size_t n);
-  // out = the number, from 1, of the point with the smallest of these distances; as Extremes::smallest.
-  void (*nearest)(const double* const* columns, std::size_t count, const double* const* points,
-                  std::size_t stride, std::size_t number, double* out, std::size_t n);
   // out = sum over k of a_k * b_k, entry by entry.
   void (*pair_sum)(const double* const* a, const double* const* b, std::size_t count, double* out,
                    std::size_t n);
@@ -89,6 +86,23 @@ struct Products {
 };
 // Portable ones round every product and every sum, in one order: the same bits on every processor (not `gram`).
 const Products& products(bool portable = false);
+
+// out = the number, from 1, of the point with the smallest of the distances that Products has; as Extremes::smallest.
+using Nearest = void (*)(const double* const* columns, std::size_t count,
+                         const double* const* points, std::size_t stride, std::size_t number,
+                         double* out, std::size_t n);
+Nearest nearest(bool portable = false);
+
+// Sums of columns by labels.
+struct Groups {
+  // The row of each label, from 0: a label is one of 1, ..., count, and anything else has the row `count`. There is room for padded(n)
+  // rows. How many are neither a label nor nan.
+  std::size_t (*rows)(const double* labels, std::size_t count, std::uint32_t* rows, std::size_t n);
+  // sums[rows[i] * stride + k] += columns_k[i], in the order of the records. `sums` and `stride` are multiples of kPad numbers.
+  void (*add)(const double* const* columns, std::size_t count, const std::uint32_t* rows,
+              double* sums, std::size_t stride, std::size_t n);
+};
+const Groups& groups();
 
 // Columns in slices: numbers of few bits, the multiples of one power of two, so that sums of them and of their products are
 // exact in doubles.

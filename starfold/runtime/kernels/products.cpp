@@ -3,9 +3,6 @@
 // registers need no packing, which is what a general matrix product spends its time on in blocks as
 // small as ours.
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <type_traits>
 
 #include "starfold/runtime/kernels/kernels.h"
 
@@ -16,33 +13,18 @@
 #include "hwy/foreach_target.h"
 
 #include "hwy/highway.h"
+#include "starfold/runtime/kernels/distance_tiles.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace starfold::kernels::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::CappedTag<double, kPad>;
-using V = hn::Vec<D>;
-using Columns = const double* const*;
-
-// As many columns on the right as the registers hold beside four on the left, and as many groups of records
-// as they hold for four points.
+// As many columns on the right as the registers hold beside four on the left.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
 constexpr std::size_t kRight = 2;
-constexpr std::size_t kGroups = 2;
 #else
 constexpr std::size_t kRight = 4;
-constexpr std::size_t kGroups = 4;
 #endif
-
-// a * b + c, in one rounding where the processor has such an instruction, or in two everywhere.
-struct Fused {
-  static HWY_INLINE V add(V a, V b, V c) { return hn::MulAdd(a, b, c); }
-};
-struct Rounded {
-  static HWY_INLINE V add(V a, V b, V c) { return hn::Add(hn::Mul(a, b), c); }
-};
 
 // Two cache lines of numbers. What comes after columns in memory is mostly the next block: passes over a block that comes from
 // memory ask for one line of two each, so that the next one is on its way all the time.
@@ -128,33 +110,6 @@ void combine(Columns columns, std::size_t count, Columns weights, std::size_t st
   }
 }
 
-// J points and G groups of records at once: each number of a point is read once for all groups.
-template <class With, std::size_t J, std::size_t G>
-HWY_INLINE void distances_tile(Columns columns, std::size_t count, Columns points,
-                               std::size_t stride, double* const* out, std::size_t i,
-                               std::size_t out_i) {
-  const D d;
-  const std::size_t lanes = hn::Lanes(d);
-  V sum[G][J];
-  for (std::size_t g = 0; g < G; ++g) {
-    for (std::size_t j = 0; j < J; ++j) sum[g][j] = hn::Zero(d);
-  }
-  for (std::size_t k = 0; k < count; ++k) {
-    V x[G];
-    for (std::size_t g = 0; g < G; ++g) x[g] = hn::Load(d, columns[k] + i + g * lanes);
-    for (std::size_t j = 0; j < J; ++j) {
-      const V point = hn::Set(d, points[j][k * stride]);
-      for (std::size_t g = 0; g < G; ++g) {
-        const V difference = hn::Sub(x[g], point);
-        sum[g][j] = With::add(difference, difference, sum[g][j]);
-      }
-    }
-  }
-  for (std::size_t g = 0; g < G; ++g) {
-    for (std::size_t j = 0; j < J; ++j) hn::Store(sum[g][j], d, out[j] + out_i + g * lanes);
-  }
-}
-
 // All points for the same records, which stay in the first cache meanwhile.
 template <class With, std::size_t G>
 void distances_of(Columns columns, std::size_t count, Columns points, std::size_t stride,
@@ -174,188 +129,6 @@ void distances(Columns columns, std::size_t count, Columns points, std::size_t s
   for (; i + kGroups * lanes <= n; i += kGroups * lanes)
     distances_of<With, kGroups>(columns, count, points, stride, out, outputs, i);
   for (; i < n; i += lanes) distances_of<With, 1>(columns, count, points, stride, out, outputs, i);
-}
-
-// The distances from a few points lie in a small place of their own, not in columns.
-template <class With, std::size_t G>
-void nearest_of(Columns columns, std::size_t count, Columns points, std::size_t stride,
-                std::size_t number, double* out, std::size_t i) {
-  const D d;
-  const std::size_t lanes = hn::Lanes(d);
-  HWY_ALIGN double near[4][G * kPad];
-  double* results[4];
-  for (std::size_t j = 0; j < 4; ++j) results[j] = near[j];
-  V best[G];
-  V position[G];
-  for (std::size_t first = 0; first < number; first += 4) {
-    const std::size_t some = std::min<std::size_t>(number - first, 4);
-    if (some == 4) {
-      distances_tile<With, 4, G>(columns, count, points + first, stride, results, i, 0);
-    } else {
-      for (std::size_t j = 0; j < some; ++j)
-        distances_tile<With, 1, G>(columns, count, points + first + j, stride, results + j, i, 0);
-    }
-    for (std::size_t j = 0; j < some; ++j) {
-      const V here = hn::Set(d, static_cast<double>(first + j + 1));
-      for (std::size_t g = 0; g < G; ++g) {
-        const V x = hn::Load(d, near[j] + g * lanes);
-        if (first + j == 0) {
-          best[g] = x;
-          position[g] = here;
-          continue;
-        }
-        const auto stays = hn::Or(hn::Le(best[g], x), hn::IsNaN(best[g]));
-        best[g] = hn::IfThenElse(stays, best[g], x);
-        position[g] = hn::IfThenElse(stays, position[g], here);
-      }
-    }
-  }
-  for (std::size_t g = 0; g < G; ++g) hn::Store(position[g], d, out + i + g * lanes);
-}
-
-// |x - p|^2 = |x|^2 + 2 (|p|^2 / 2 - x p) needs one instruction for each pair of numbers instead of two. Everything is relative
-// to the middle of the points, so that little cancels. Where the two smallest are so close that rounding might have put them
-// in another order, the distances themselves decide.
-class Expanded {
- public:
-  static constexpr std::size_t most_points = 256;
-  static constexpr std::size_t most_columns = 64;
-  static constexpr std::size_t most_numbers = 2048;  // of all points
-
-  static bool suits(std::size_t count, std::size_t number) {
-    return number >= 4 && number <= most_points && count <= most_columns &&
-           count * number <= most_numbers;
-  }
-
-  Expanded(std::size_t count, Columns points, std::size_t stride, std::size_t number)
-      : count_(count), number_(number) {
-    for (std::size_t k = 0; k < count; ++k) {
-      double sum = 0;
-      for (std::size_t j = 0; j < number; ++j) sum += points[j][k * stride];
-      middle_[k] = sum / static_cast<double>(number);
-    }
-    for (std::size_t j = 0; j < number; ++j) {
-      double square = 0;
-      for (std::size_t k = 0; k < count; ++k) {
-        const double q = points[j][k * stride] - middle_[k];
-        points_[j * count + k] = q;
-        square += q * q;
-      }
-      halves_[j] = square / 2;
-      // A nan stays: nothing is sure then.
-      if (square > farthest_ || std::isnan(square)) farthest_ = square;
-    }
-  }
-
-  // The numbers of the nearest points of G groups of records; a bit for each group where they are not sure.
-  template <std::size_t G>
-  HWY_INLINE unsigned find(Columns columns, double* out, std::size_t i) const {
-    const D d;
-    const std::size_t lanes = hn::Lanes(d);
-    HWY_ALIGN double centred[most_columns * G * kPad];
-    V squares[G];
-    for (std::size_t g = 0; g < G; ++g) squares[g] = hn::Zero(d);
-    for (std::size_t k = 0; k < count_; ++k) {
-      const V middle = hn::Set(d, middle_[k]);
-      for (std::size_t g = 0; g < G; ++g) {
-        const V y = hn::Sub(hn::Load(d, columns[k] + i + g * lanes), middle);
-        hn::Store(y, d, centred + (k * G + g) * lanes);
-        squares[g] = hn::MulAdd(y, y, squares[g]);
-      }
-    }
-    Best<G> best;
-    std::size_t j = 0;
-    for (; j + 4 <= number_; j += 4) score<4, G>(centred, j, best);
-    for (; j < number_; ++j) score<1, G>(centred, j, best);
-    unsigned unsure = 0;
-    for (std::size_t g = 0; g < G; ++g) {
-      hn::Store(best.position[g], d, out + i + g * lanes);
-      // More than twice what rounding may do to both ways of computing two distances.
-      const V size = hn::Add(squares[g], hn::Set(d, farthest_));
-      const V bound = hn::Mul(size, hn::Set(d, static_cast<double>(8 * (count_ + 8)) * 0x1p-53));
-      const auto sure = hn::And(hn::Gt(hn::Sub(best.second[g], best.first[g]), bound),
-                                hn::Gt(size, hn::Set(d, 1e-250)));
-      if (!hn::AllTrue(d, sure)) unsure |= 1U << g;
-    }
-    return unsure;
-  }
-
- private:
-  template <std::size_t G>
-  struct Best {
-    V first[G];
-    V second[G];
-    V position[G];
-    HWY_INLINE Best() {
-      const D d;
-      for (std::size_t g = 0; g < G; ++g) {
-        first[g] = second[g] = hn::Set(d, std::numeric_limits<double>::infinity());
-        position[g] = hn::Set(d, 1.0);
-      }
-    }
-  };
-
-  template <std::size_t J, std::size_t G>
-  HWY_INLINE void score(const double* centred, std::size_t first, Best<G>& best) const {
-    const D d;
-    const std::size_t lanes = hn::Lanes(d);
-    V sum[G][J];
-    for (std::size_t g = 0; g < G; ++g) {
-      for (std::size_t j = 0; j < J; ++j) sum[g][j] = hn::Set(d, halves_[first + j]);
-    }
-    for (std::size_t k = 0; k < count_; ++k) {
-      V y[G];
-      for (std::size_t g = 0; g < G; ++g) y[g] = hn::Load(d, centred + (k * G + g) * lanes);
-      for (std::size_t j = 0; j < J; ++j) {
-        const V point = hn::Set(d, points_[(first + j) * count_ + k]);
-        for (std::size_t g = 0; g < G; ++g) sum[g][j] = hn::NegMulAdd(y[g], point, sum[g][j]);
-      }
-    }
-    for (std::size_t j = 0; j < J; ++j) {
-      const V here = hn::Set(d, static_cast<double>(first + j + 1));
-      for (std::size_t g = 0; g < G; ++g) {
-        const V x = sum[g][j];
-        best.position[g] = hn::IfThenElse(hn::Lt(x, best.first[g]), here, best.position[g]);
-        best.second[g] = hn::Min(best.second[g], hn::Max(best.first[g], x));
-        best.first[g] = hn::Min(best.first[g], x);
-      }
-    }
-  }
-
-  std::size_t count_;
-  std::size_t number_;
-  double farthest_ = 0;
-  double middle_[most_columns];
-  double halves_[most_points];
-  double points_[most_numbers];
-};
-
-void nearest_expanded(Columns columns, std::size_t count, Columns points, std::size_t stride,
-                      std::size_t number, double* out, std::size_t n) {
-  const std::size_t lanes = hn::Lanes(D());
-  const Expanded expanded(count, points, stride, number);
-  for (std::size_t i = 0; i < n;) {
-    const bool many = i + kGroups * lanes <= n;
-    const unsigned unsure =
-        many ? expanded.find<kGroups>(columns, out, i) : expanded.find<1>(columns, out, i);
-    for (std::size_t g = 0; g < (many ? kGroups : 1); ++g) {
-      if ((unsure >> g & 1U) != 0)
-        nearest_of<Fused, 1>(columns, count, points, stride, number, out, i + g * lanes);
-    }
-    i += (many ? kGroups : 1) * lanes;
-  }
-}
-
-template <class With>
-void nearest(Columns columns, std::size_t count, Columns points, std::size_t stride,
-             std::size_t number, double* out, std::size_t n) {
-  if (std::is_same_v<With, Fused> && Expanded::suits(count, number))
-    return nearest_expanded(columns, count, points, stride, number, out, n);
-  const std::size_t lanes = hn::Lanes(D());
-  std::size_t i = 0;
-  for (; i + kGroups * lanes <= n; i += kGroups * lanes)
-    nearest_of<With, kGroups>(columns, count, points, stride, number, out, i);
-  for (; i < n; i += lanes) nearest_of<With, 1>(columns, count, points, stride, number, out, i);
 }
 
 template <class With>
@@ -465,8 +238,7 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
 }
 
 template <class With>
-constexpr Products kProducts = {combine<With>, distances<With>, nearest<With>, pair_sum<With>,
-                                gram};
+constexpr Products kProducts = {combine<With>, distances<With>, pair_sum<With>, gram};
 
 }  // namespace
 
