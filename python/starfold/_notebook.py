@@ -12,7 +12,7 @@ def colored_source(text: str) -> str:
         from pygments.formatters import HtmlFormatter
 
         from starfold.pygments import StarfoldLexer
-        return highlight(text, StarfoldLexer(), HtmlFormatter(noclasses=True, nobackground=True, linenos=False))
+        return highlight(text, StarfoldLexer(), HtmlFormatter(noclasses=True, nobackground=True, linenos=False, prestyles="font-family:monospace;margin:0"))
     except ImportError:
         return f"<pre>{html.escape(text)}</pre>"
 
@@ -38,8 +38,8 @@ def fit_html(fit) -> str:
         return f"<pre>{html.escape(repr(fit))}</pre>"
     page = fit.report()
     rows = sum(getattr(value, "size", 1) for value in fit.outputs.values())
-    height = min(900, 420 + 12 * rows)
-    return (f'<iframe srcdoc="{html.escape(page, quote=True)}" style="width:100%;height:{height}px;border:1px solid #ddd;border-radius:6px;resize:vertical;overflow:auto" '
+    height = min(900, 560 + 24 * rows)
+    return (f'<iframe srcdoc="{html.escape(page, quote=True)}" style="width:100%;height:{height}px;border:1px solid #ddd;border-radius:6px;box-sizing:border-box;resize:vertical;overflow:auto" '
             f'sandbox="allow-popups" title="results of {html.escape(fit.program.name)}"></iframe>')
 
 
@@ -53,10 +53,10 @@ def run_cell(ipython):
         """%%starfold [NAME] [CLIENTS] [key=value ...]: checks the program in this cell. NAME keeps it as a variable; with CLIENTS, the name of a
         variable that holds clients, it is also run, and what it gives is shown. Keywords are those of Program.run, as Python expressions."""
         from starfold._program import compile
-        program = compile(cell, "cell")
         values = ipython.user_ns
         parts = shlex.split(line)
         names = [part for part in parts if "=" not in part]
+        program = compile(cell, names[0] if names else "cell")
         options = {key: eval(value, values) for key, value in (part.split("=", 1) for part in parts if "=" in part)}  # the user's own cell
         if names:
             ipython.push({names[0]: program})

@@ -64,10 +64,13 @@ class Table(Sequence):
         side = ["right" if number else "left" for number in numbers]
         head = "".join(f'<th style="text-align:{s}">{html.escape(c)}</th>' for c, s in zip(self.columns, side))
         body = "".join(
-            "<tr>" + "".join(f'<td style="text-align:{s}">{"<code>" if not n else ""}{html.escape(_text(v))}{"</code>" if not n else ""}</td>'
+            "<tr>" + "".join(f'<td style="text-align:{s}{";white-space:nowrap" if len(_text(v)) <= SHORT else ""}">{"<code>" if not n else ""}{html.escape(_text(v))}{"</code>" if not n else ""}</td>'
                              for v, s, n in zip(row, side, numbers)) + "</tr>" for row in self._rows)
         caption = f'<caption style="text-align:left;caption-side:top">{html.escape(self.title)}</caption>' if self.title else ""
         return f'<table class="starfold">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+SHORT = 24  # characters that stay on one line: shapes, names
 
 
 def _text(value: Any) -> str:
