@@ -80,7 +80,7 @@ std::vector<NodeId> factors_of(const ir::Graph& graph, NodeId id) {
     pending.pop_back();
     const ir::Node& node = graph[at];
     if (!node.federated() || !seen.insert(at).second) continue;
-    const bool one_by_one = is_op(node, "*", 2) || is_op(node, "/", 2) || is_op(node, "outer", 2) ||
+    const bool one_by_one = ir::is_product(node) || ir::is_quotient(node) || ir::is_outer(node) ||
                             is_op(node, "-", 1) || (is_view(node) && node.args.size() == 1);
     if (one_by_one) {
       pending.insert(pending.end(), node.args.begin(), node.args.end());

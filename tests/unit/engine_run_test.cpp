@@ -69,8 +69,14 @@ output beta
   const auto left_of = [&](std::int64_t room) {
     EngineOptions options;
     options.room = std::make_shared<std::atomic<std::int64_t>>(room);
-    expect_close(EngineFederation(program, clients, settings, options).run(), want, 0);
-    return options.room->load();
+    std::int64_t left = 0;
+    {
+      EngineFederation federation(program, clients, settings, options);
+      expect_close(federation.run(), want, 0);
+      left = options.room->load();
+    }
+    EXPECT_EQ(options.room->load(), room);  // engines that are no more keep nothing
+    return left;
   };
   constexpr std::int64_t plenty = 1'000'000'000;
   const std::int64_t taken = plenty - left_of(plenty);
