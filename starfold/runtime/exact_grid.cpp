@@ -22,13 +22,15 @@ void GridColumns::prepare(std::size_t columns, std::size_t n, Form form) {
   left_.resize(columns);
   rests_.resize(columns);
   if (form == Form::residues) {
-    room_of_residues_.reserve(2 * columns * stride_);
+    // One cache line more than a column has: columns that are a page long would all want the same places of the first cache.
+    const std::size_t apart = stride_ + kernels::kPad;
+    room_of_residues_.reserve(2 * columns * apart);
     low_.resize(columns);
     folded_.resize(columns);
     auto* room = reinterpret_cast<std::uint64_t*>(room_of_residues_.data());
-    for (std::size_t c = 0; c < columns; ++c, room += 2 * stride_) {
+    for (std::size_t c = 0; c < columns; ++c, room += 2 * apart) {
       low_[c] = room;
-      folded_[c] = room + stride_;
+      folded_[c] = room + apart;
     }
   }
   if (form != Form::bytes) return;

@@ -138,7 +138,7 @@ struct WholeProducts {
   // out[k] += scales[k] times the sum of slice_i(x) * y_j over all i + j = k, for three slices of each; those of x as
   // Slices::cut has them, without scales. Also the largest magnitude of x and whether it has a rest, or something that is
   // not finite; x needs no zeros.
-  // Half of `ahead` is fetched meanwhile.
+  // As many numbers from `ahead` on are fetched meanwhile.
   bool (*dot)(const double* x, const double* shifts, const double* const* y, const double* scales,
               std::int64_t* out, double* top, std::size_t n, const double* ahead);
 };

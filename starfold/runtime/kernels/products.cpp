@@ -37,6 +37,9 @@ std::size_t next_block(Columns columns, std::size_t count, std::size_t n) {
   return static_cast<std::size_t>(next.end - next.begin);
 }
 
+// So many columns at once where there is one result: each time it is read and written again.
+constexpr std::size_t kMany = 8;
+
 // out_j = [out_j +] sum over K columns.
 template <class With, std::size_t J, std::size_t K, bool add>
 void combine_tile(Columns columns, Columns weights, std::size_t stride, double* const* out,
@@ -76,22 +79,30 @@ void combine_some(Columns columns, std::size_t count, Columns weights, std::size
       return combine_tile<With, J, 2, add>(columns, weights, stride, out, ahead, n);
     case 3:
       return combine_tile<With, J, 3, add>(columns, weights, stride, out, ahead, n);
-    default:
+    case 4:
       return combine_tile<With, J, 4, add>(columns, weights, stride, out, ahead, n);
+    default:
+      if constexpr (J == 1)
+        return combine_tile<With, J, kMany, add>(columns, weights, stride, out, ahead, n);
   }
 }
 
 template <class With, std::size_t J>
 void combine_outputs(Columns columns, std::size_t count, Columns weights, std::size_t stride,
                      double* const* out, std::size_t n) {
-  const std::size_t ahead = next_block(columns, count, n);
-  combine_some<With, J, false>(columns, std::min<std::size_t>(count, 4), weights, stride, out,
-                               ahead, n);
-  for (std::size_t k = 4; k < count; k += 4) {
+  // Exact passes over the same columns take so long that they fetch all of the next block by themselves.
+  const std::size_t ahead = std::is_same_v<With, Fused> ? next_block(columns, count, n) : 0;
+  const auto some = [](std::size_t left) {
+    return J == 1 && left >= kMany ? kMany : std::min<std::size_t>(left, 4);
+  };
+  std::size_t k = some(count);
+  combine_some<With, J, false>(columns, k, weights, stride, out, ahead, n);
+  while (k < count) {
     const double* rest[J];
     for (std::size_t j = 0; j < J; ++j) rest[j] = weights[j] + k * stride;
-    combine_some<With, J, true>(columns + k, std::min<std::size_t>(count - k, 4), rest, stride, out,
-                                ahead, n);
+    const std::size_t next = some(count - k);
+    combine_some<With, J, true>(columns + k, next, rest, stride, out, ahead, n);
+    k += next;
   }
 }
 

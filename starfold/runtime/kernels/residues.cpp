@@ -96,7 +96,18 @@ struct Sides {
 STARFOLD_RESIDUES_INLINE void about(const Sides<double>& sides, std::size_t n, __m512d* found) {
   __m512d sum[side * side];
   for (__m512d& one : sum) one = _mm512_setzero_pd();
-  for (std::size_t r = 0; r < n; r += lanes) {
+  std::size_t r = 0;
+  for (; r + lanes <= n; r += lanes) {
+    __m512d right[side];
+    for (std::size_t j = 0; j < side; ++j) right[j] = _mm512_loadu_pd(sides.b[j] + r);
+    for (std::size_t i = 0; i < side; ++i) {
+      const __m512d left = _mm512_loadu_pd(sides.a[i] + r);
+      for (std::size_t j = 0; j < side; ++j)
+        sum[i * side + j] = _mm512_fmadd_pd(left, right[j], sum[i * side + j]);
+    }
+  }
+  // What lies beyond n may be anything.
+  if (r < n) {
     const __mmask8 there = first(n - r);
     __m512d right[side];
     for (std::size_t j = 0; j < side; ++j) right[j] = _mm512_maskz_loadu_pd(there, sides.b[j] + r);
@@ -255,10 +266,12 @@ STARFOLD_RESIDUES Cut cut(const double* x, int unit, std::uint64_t* low, std::ui
 STARFOLD_RESIDUES void gram(const Columns& a, const Columns& b, bool upper, std::int64_t* out,
                             std::size_t plane, std::size_t n) {
   if (n > most_records) throw Bug("more records than their sums are known for");
-  for (std::size_t j = 0; j < b.count; j += side) {
-    const std::size_t rows = upper ? std::min(a.count, j + side) : a.count;
-    for (std::size_t i = 0; i < rows; i += together * side)
-      tiles(a, i, std::min(together * side, rows - i), b, j, out, plane, n);
+  // All columns pass by the same rows, which stay in the second cache: those of a whole block need not fit into it.
+  for (std::size_t i = 0; i < a.count; i += together * side) {
+    for (std::size_t j = upper ? i : 0; j < b.count; j += side) {
+      const std::size_t end = upper ? std::min(a.count, j + side) : a.count;
+      tiles(a, i, std::min(together * side, end - i), b, j, out, plane, n);
+    }
   }
 }
 

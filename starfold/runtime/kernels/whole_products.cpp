@@ -170,8 +170,8 @@ bool dot(const double* x, const double* shifts, Columns y, const double* scales,
   for (std::size_t r = 0; r < n;) {
     const std::size_t end = std::min(n, r + kWholeTerms * step);
     for (; r < end; r += step) {
-      // Every other cache line: the rest is asked for where the same numbers are combined.
-      if (ahead != nullptr && r % (2 * kPad) == 0) __builtin_prefetch(ahead + r + kPad, 0, 2);
+      // Here is time for all of it: products with shared numbers leave it to this pass.
+      if (ahead != nullptr && r % kPad == 0) __builtin_prefetch(ahead + r, 0, 2);
       passing.add(present(x, r, n), hn::Load(d, y[0] + r), hn::Load(d, y[1] + r),
                   hn::Load(d, y[2] + r));
     }
