@@ -13,6 +13,7 @@ class Absent(Exception):
     """This contestant cannot take part; the text says why."""
 
 
+SETTLE = 0.02  # seconds before a turn: threads of the one before it still spin for a while after their work
 LEAST_FREE = 1.5e9  # bytes of memory that must stay free on the machine
 
 
@@ -129,6 +130,7 @@ def compete(contestants, turns, bounds, say):
                 if contestant.seconds and contestant.spent > bounds.budget:
                     continue  # slow ones have fewer turns
                 say(f"turn {turn} of {turns}: {contestant.name}")
+                time.sleep(SETTLE)
                 try:
                     contestant.run(turn, bounds.turn)
                 except Absent as why:

@@ -318,7 +318,7 @@ ROWS = [
         engine("covariance"),
         dsyrk(True),
         ["numpy"],
-        [Goal("limit", most=0.7)],
+        [Goal("limit", most=0.35)],
         operations=gram_operations,
     ),
     Row(

@@ -40,8 +40,9 @@ std::vector<double> by_distances(const std::vector<const double*>& columns,
 
 // What is different about the numbers of a case.
 enum class Kind { ordinary, far, ties, tiny, huge, small, large, uneven, special, between };
-constexpr Kind kinds[] = {Kind::ordinary, Kind::far,   Kind::ties,   Kind::tiny,    Kind::huge,
-                          Kind::small,    Kind::large, Kind::uneven, Kind::special, Kind::between};
+constexpr Kind all_kinds[] = {Kind::ordinary, Kind::far,    Kind::ties,  Kind::tiny,
+                              Kind::huge,     Kind::small,  Kind::large, Kind::uneven,
+                              Kind::special,  Kind::between};
 
 double scale_of(Kind kind, std::mt19937_64& random) {
   switch (kind) {
@@ -120,7 +121,7 @@ TEST(Nearest, IsTheOneWithTheSmallestDistance) {
     for (const Case& size :
          {Case{512, 16, 32}, Case{300, 2, 5}, Case{77, 1, 9}, Case{130, 3, 3}, Case{64, 64, 7},
           Case{64, 70, 7}, Case{40, 2, 300}, Case{17, 4, 6}, Case{16, 3, 4}, Case{9, 3, 4}}) {
-      for (const Kind kind : kinds) {
+      for (const Kind kind : all_kinds) {
         for (int times = 0; times < 4; ++times) check(random, size, kind);
       }
     }

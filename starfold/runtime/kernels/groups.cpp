@@ -58,22 +58,25 @@ std::size_t add_records(const double* const* columns, const std::uint32_t* rows,
   const double* x[4 * W];
   for (std::size_t w = 0; w < 4 * W; ++w) x[w] = columns[w];
   std::size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    double* const to[4] = {sums + stride * rows[i], sums + stride * rows[i + 1],
-                           sums + stride * rows[i + 2], sums + stride * rows[i + 3]};
+  // A cache line of each column at once: columns of a block are in each other's way in the first cache.
+  for (; i + kPad <= n; i += kPad) {
+    double* to[kPad];
+    for (std::size_t r = 0; r < kPad; ++r) to[r] = sums + stride * rows[i + r];
     for (std::size_t w = 0; w < 4 * W; w += 4) {
-      const Record a = hn::Load(d, x[w] + i);
-      const Record b = hn::Load(d, x[w + 1] + i);
-      const Record c = hn::Load(d, x[w + 2] + i);
-      const Record e = hn::Load(d, x[w + 3] + i);
-      const Record even_low = hn::InterleaveLower(d, a, b);  // records 0 and 2
-      const Record odd_low = hn::InterleaveUpper(d, a, b);   // records 1 and 3
-      const Record even_high = hn::InterleaveLower(d, c, e);
-      const Record odd_high = hn::InterleaveUpper(d, c, e);
-      add_to(to[0] + w, hn::ConcatLowerLower(d, even_high, even_low));
-      add_to(to[1] + w, hn::ConcatLowerLower(d, odd_high, odd_low));
-      add_to(to[2] + w, hn::ConcatUpperUpper(d, even_high, even_low));
-      add_to(to[3] + w, hn::ConcatUpperUpper(d, odd_high, odd_low));
+      for (std::size_t r = 0; r < kPad; r += 4) {
+        const Record a = hn::Load(d, x[w] + i + r);
+        const Record b = hn::Load(d, x[w + 1] + i + r);
+        const Record c = hn::Load(d, x[w + 2] + i + r);
+        const Record e = hn::Load(d, x[w + 3] + i + r);
+        const Record even_low = hn::InterleaveLower(d, a, b);  // records 0 and 2
+        const Record odd_low = hn::InterleaveUpper(d, a, b);   // records 1 and 3
+        const Record even_high = hn::InterleaveLower(d, c, e);
+        const Record odd_high = hn::InterleaveUpper(d, c, e);
+        add_to(to[r] + w, hn::ConcatLowerLower(d, even_high, even_low));
+        add_to(to[r + 1] + w, hn::ConcatLowerLower(d, odd_high, odd_low));
+        add_to(to[r + 2] + w, hn::ConcatUpperUpper(d, even_high, even_low));
+        add_to(to[r + 3] + w, hn::ConcatUpperUpper(d, odd_high, odd_low));
+      }
     }
   }
   return i;

@@ -153,10 +153,10 @@ class Expanded {
 
   static std::size_t lanes() { return hn::Lanes(typename Rough<T>::Tag()); }
 
-  // The numbers of the nearest points of G groups of records; a bit for each group where they are not sure. The same records of
-  // the next block, so far `ahead`, are asked for.
+  // The numbers of the nearest points of G groups of records; a bit for each group where they are not sure. Meanwhile some of
+  // `next` is brought into the second cache.
   template <std::size_t G>
-  HWY_INLINE unsigned find(Columns columns, double* out, std::size_t i, std::size_t ahead) const {
+  HWY_INLINE unsigned find(Columns columns, double* out, std::size_t i, Ahead& next) const {
     const typename Rough<T>::Tag d;
     HWY_ALIGN T centred[most_columns * G * kPad * sizeof(double) / sizeof(T)];
     Vector squares[G];
@@ -164,8 +164,6 @@ class Expanded {
     const V scale = hn::Set(D(), scale_);
     for (std::size_t k = 0; k < count_; ++k) {
       const V middle = hn::Set(D(), middle_[k]);
-      for (std::size_t l = 0; ahead != 0 && l < G * lanes(); l += kPad)
-        __builtin_prefetch(columns[k] + i + l + ahead, 0, 2);
       for (std::size_t g = 0; g < G; ++g) {
         const Vector y = Rough<T>::load(columns[k] + i + g * lanes(), middle, scale);
         hn::Store(y, d, centred + (k * G + g) * lanes());
@@ -174,8 +172,8 @@ class Expanded {
     }
     Best<G> best;
     std::size_t j = 0;
-    for (; j + 4 <= number_; j += 4) score<4, G>(centred, j, best);
-    for (; j < number_; ++j) score<1, G>(centred, j, best);
+    for (; j + 4 <= number_; j += 4) score<4, G>(centred, j, best, next);
+    for (; j < number_; ++j) score<1, G>(centred, j, best, next);
     unsigned unsure = 0;
     // More than twice what rounding may do to two distances.
     const double share = Rough<T>::safety * static_cast<double>(count_ + 8) * Rough<T>::rounding;
@@ -206,13 +204,15 @@ class Expanded {
   };
 
   template <std::size_t J, std::size_t G>
-  HWY_INLINE void score(const T* centred, std::size_t first, Best<G>& best) const {
+  HWY_INLINE void score(const T* centred, std::size_t first, Best<G>& best, Ahead& next) const {
     const typename Rough<T>::Tag d;
     Vector sum[G][J];
     for (std::size_t g = 0; g < G; ++g) {
       for (std::size_t j = 0; j < J; ++j) sum[g][j] = hn::Set(d, halves_[first + j]);
     }
     for (std::size_t k = 0; k < count_; ++k) {
+      __builtin_prefetch(next.begin, 0, 2);
+      next.begin += next.begin < next.end ? kPad : 0;
       Vector y[G];
       for (std::size_t g = 0; g < G; ++g) y[g] = hn::Load(d, centred + (k * G + g) * lanes());
       for (std::size_t j = 0; j < J; ++j) {
@@ -260,19 +260,22 @@ class Search {
   }
 
   void run(std::size_t n) {
-    const Ahead next = after(columns_, count_, n);
-    const auto ahead = static_cast<std::size_t>(next.end - next.begin);
+    Ahead next = after(columns_, count_, n);
+    if (next.begin == next.end) next = here();
     const std::size_t lanes = Expanded<float>::lanes();
     const std::size_t end = padded(n);
     std::size_t i = 0;
     for (; i + kGroups * lanes <= end && worthwhile(); i += kGroups * lanes)
-      resolve(singles_.find<kGroups>(columns_, out_, i, ahead), kGroups, i);
+      resolve(singles_.find<kGroups>(columns_, out_, i, next), kGroups, i);
     for (; i + lanes <= end && worthwhile(); i += lanes)
-      resolve(singles_.find<1>(columns_, out_, i, ahead), 1, i);
+      resolve(singles_.find<1>(columns_, out_, i, next), 1, i);
     by_doubles(i, n);
   }
 
  private:
+  // Nothing that is not there already.
+  Ahead here() const { return {columns_[0], columns_[0]}; }
+
   // Whether single precision decides most: data may have ties everywhere.
   bool worthwhile() const { return 2 * open_ <= tried_; }
 
@@ -288,11 +291,12 @@ class Search {
 
   void by_doubles(std::size_t begin, std::size_t end) {
     const std::size_t lanes = Expanded<double>::lanes();
+    Ahead next = here();
     if (begin < end && !doubles_) doubles_.emplace(count_, points_, stride_, number_);
     for (std::size_t i = begin; i < end;) {
       const std::size_t groups = i + kGroups * lanes <= end ? kGroups : 1;
-      const unsigned unsure = groups > 1 ? doubles_->find<kGroups>(columns_, out_, i, 0)
-                                         : doubles_->find<1>(columns_, out_, i, 0);
+      const unsigned unsure = groups > 1 ? doubles_->find<kGroups>(columns_, out_, i, next)
+                                         : doubles_->find<1>(columns_, out_, i, next);
       for (std::size_t g = 0; g < groups; ++g) {
         if ((unsure >> g & 1U) != 0)
           nearest_of<Fused, 1>(columns_, count_, points_, stride_, number_, out_, i + g * lanes);
