@@ -62,8 +62,9 @@ class Engine::Impl {
       : encoders_(std::move(encoders)),
         options_(options),
         table_(records.table),
-        blocks_(plan(), sizes(), options,
-                [this](NodeId node) { return encoders_->impl_->block(node); }) {
+        blocks_(plan(), sizes(), options, [this](NodeId node) -> const engine::CompiledBlock& {
+          return encoders_->impl_->block(node);
+        }) {
     rounds_ = rounds_of(plan());
     prepared_.resize(rounds_.size());
     cut(records.counts, records.shares);
@@ -120,8 +121,11 @@ class Engine::Impl {
     for (auto& [round, kept] : kept_) kept.made.clear();
   }
   void work_on(std::size_t share) {
-    share_ = share;
     if (share == 0) results_.clear();  // what was laid down before is another's
+    go_to(share);
+  }
+  void go_to(std::size_t share) {
+    share_ = share;
     for (engine::Place* const place : shared_places_) {
       place->cut = place->all.of_client(share);
       place->first = place->all.shared->first_blocks[share];
@@ -172,6 +176,39 @@ class Engine::Impl {
     for (Work& work : prepared.sets) encode_set(running, work, result.states, sinks);
     put_down(running, sinks);
     return result;
+  }
+
+  void encode_shares(const Round& round, std::size_t first, std::size_t last,
+                     const Received& received, const Turns& turns) {
+    Prepared& prepared = prepare(round);
+    Running running{round, prepared.constants, received, {}};
+    std::vector<MergeState>& states = prepared.result.states;
+    Sinks sinks(round.stores.size());
+    if (shares_) go_to(first);
+    for (Work& work : prepared.sets) {
+      make_sinks(work, sinks);
+      find_arrays(running, work);
+      find_shared(running, work);
+      engine::make_fills(work);
+    }
+    const bool plain = prepared.sets.size() == 1 && prepared.sets.front().set->kept_columns == 0;
+    if (shares_ && plain) {
+      Work& work = prepared.sets.front();
+      const Call call{plan(),          sizes(),         options_, table_.get(), work,
+                      work.set->first, work.place->all, 0,        nullptr,      &sinks};
+      engine::fold_each(call, first, last, turns, states);
+    } else {
+      for (std::size_t share = first; share < last; ++share) {
+        if (shares_) go_to(share);
+        if (turns.begin) turns.begin(share);
+        for (Work& work : prepared.sets) {
+          if (turns.begin) engine::make_fills(work);
+          fold_set(work, states, sinks);
+        }
+        turns.end(share, states);
+      }
+    }
+    put_down(running, sinks);
   }
 
   void save_private(ByteWriter& out) const {
@@ -434,17 +471,20 @@ class Engine::Impl {
   }
 
   void encode_set(Running& running, Work& work, std::vector<MergeState>& states, Sinks& sinks) {
-    const SetProgram& set = *work.set;
-    const Cut& cut = work.place->cut;
     make_sinks(work, sinks);
     find_arrays(running, work);
-    if (cut.records == 0) {
-      for (std::size_t i = 0; i < work.ours.size(); ++i) {
-        if (work.ours[i]) states[i] = work.zeros[i];
-      }
-      return;
+    if (work.place->cut.records > 0) {
+      find_shared(running, work);
+      engine::make_fills(work);
     }
-    find_shared(running, work);
+    fold_set(work, states, sinks);
+  }
+
+  // The records at work, with everything there that their program reads.
+  void fold_set(Work& work, std::vector<MergeState>& states, const Sinks& sinks) {
+    const SetProgram& set = *work.set;
+    const Cut& cut = work.place->cut;
+    if (cut.records == 0) return engine::take_zeros(work, states);
     // What is too large for memory has no room for more of it.
     Kept* kept = reads() ? nullptr : place_to_keep(work);
     const bool again = kept != nullptr && still_right(*kept, work);
@@ -456,12 +496,6 @@ class Engine::Impl {
       kept->made[share_].valid = again;
       kept->columns.reserve(work.place->all.blocks * set.kept_columns * cut.stride);
       call.kept = kept->columns.data();
-    }
-    work.fills.reserve(set.tables.fills.size() * work.place->all.stride);
-    for (std::size_t i = 0; i < set.tables.fills.size(); ++i) {
-      const Tables::Fill& fill = set.tables.fills[i];
-      std::fill_n(work.fills.data() + i * cut.stride, cut.stride,
-                  work.shared[fill.shared]->data[fill.entry]);
     }
     engine::fold(call, states);
     if (kept == nullptr || again) return;
@@ -594,6 +628,10 @@ Engine::Encoded Engine::encode_all(const Round& round, const std::map<NodeId, Te
 }
 Engine::Encoded& Engine::encode_again(const Round& round, const Received& received) {
   return impl_->encode(round, received);
+}
+void Engine::encode_shares(const Round& round, std::size_t first, std::size_t last,
+                           const Received& received, const Turns& turns) {
+  impl_->encode_shares(round, first, last, received, turns);
 }
 const std::map<std::string, Tensor>& Engine::kept() const { return impl_->kept(); }
 bool Engine::has_private() const { return impl_->has_private(); }

@@ -86,6 +86,14 @@ class Engine {
   // the next call.
   using Received = std::function<const Tensor*(ir::NodeId)>;
   Encoded& encode_again(const Round& round, const Received& received);
+  // The same for shares first to last - 1, or for all where there are none, one after the other. Before each `begin` may
+  // change what the received values hold; `end` gets the states.
+  struct Turns {
+    std::function<void(std::size_t share)> begin;
+    std::function<void(std::size_t share, const std::vector<MergeState>& states)> end;
+  };
+  void encode_shares(const Round& round, std::size_t first, std::size_t last,
+                     const Received& received, const Turns& turns);
 
   // What its client keeps so far, by name.
   const std::map<std::string, Tensor>& kept() const;

@@ -59,8 +59,22 @@ const Cut& client_cut() {
   return cut;
 }
 
-Blocks::Blocks(const Plan& plan, const SizeValues& sizes, EngineOptions options, Compiled encoders)
-    : plan_(plan), sizes_(sizes), options_(options), encoders_(std::move(encoders)) {}
+CompiledBlock compile_block(const Plan& plan, NodeId node, const SizeValues& sizes) {
+  const std::shared_ptr<const Plan>& inside = plan.blocks.at(node);
+  CompiledBlock block{std::make_shared<const Encoders>(inside, sizes), nullptr};
+  const ir::Node& local = plan.program.graph[node];
+  if (local.block->batches) return block;
+  std::vector<bool> rows;
+  for (const NodeId operand : local.args) {
+    const Type& type = plan.program.graph[operand].type();
+    rows.push_back(type.federated() && type.record_set() == ir::client_set);
+  }
+  block.lifted = lift(*inside, sizes, rows);
+  return block;
+}
+
+Blocks::Blocks(const Plan& plan, const SizeValues& sizes, EngineOptions options, Compiled compiled)
+    : plan_(plan), sizes_(sizes), options_(options), compiled_(std::move(compiled)) {}
 
 // Hands a block its operands; false when they are those of the last time.
 bool Blocks::see(Run& run, NodeId id, const Around& around) const {
@@ -123,23 +137,49 @@ const std::vector<Array>& Blocks::each_client(NodeId id, const Places& places,
   const ir::Program& body = plan_.blocks.at(id)->program;
   if (!run.engine)
     run.engine = std::make_unique<Engine>(
-        encoders_(id), Engine::Records{counts_of(places), around.table, around.shares}, options_);
+        compiled_(id).encoders, Engine::Records{counts_of(places), around.table, around.shares},
+        options_);
   if (!see(run, id, around)) return run.results;
   run.valid = false;
   const Cut& cut = places.at(ir::client_set).all;
   // Room for what they give, which is used again when nobody else has it.
   std::vector<std::shared_ptr<Buffer>>& rows = run.made;
-  std::vector<std::size_t> cells(body.outputs.size());
   rows.resize(body.outputs.size());
   run.results.clear();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ir::Node& output = body.graph[body.outputs[i].node];
-    cells[i] = cells_of(output.type(), sizes_);
     if (output.federated()) continue;
-    const std::size_t size = cut.blocks * cells[i] * cut.stride;
+    const std::size_t size = cut.blocks * cells_of(output.type(), sizes_) * cut.stride;
     if (!rows[i] || rows[i].use_count() > 1 || rows[i]->size() < size)
       rows[i] = std::make_shared<Buffer>(size);
   }
+  if (compiled_(id).lifted) {
+    all_at_once(run, id, cut, around.shares != nullptr);
+  } else {
+    one_by_one(run, id, cut, around.shares != nullptr);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    run.results.push_back(rows[i] ? Array(rows[i]) : run.engine->result(i));
+  run.valid = true;
+  return run.results;
+}
+
+void Blocks::all_at_once(Run& run, NodeId id, const Cut& cut, bool apart) const {
+  std::vector<const Tensor*> shared(run.inputs.size(), nullptr);
+  std::vector<const Buffer*> rows(run.inputs.size(), nullptr);
+  for (std::size_t i = 0; i < run.inputs.size(); ++i) {
+    const bool own = run.inputs[i] == &run.rows[i];
+    if (own) rows[i] = run.arrays[i].get();
+    if (!own) shared[i] = run.inputs[i];
+  }
+  if (apart) run.engine->work_on(0);
+  run_lifted(*plan_.blocks.at(id), sizes_, *compiled_(id).lifted, {*run.engine, cut, shared, rows},
+             run.made);
+}
+
+// The plan again for each client, with the same machine.
+void Blocks::one_by_one(Run& run, NodeId id, const Cut& cut, bool apart) const {
+  const std::vector<std::shared_ptr<Buffer>>& rows = run.made;
   // A client's row: from one number to the next it is cut.stride.
   std::size_t block = 0;
   std::size_t at = 0;
@@ -147,7 +187,7 @@ const std::vector<Array>& Blocks::each_client(NodeId id, const Places& places,
     return array.data() + block * numbers * cut.stride + at;
   };
   for (std::size_t client = 0; client < cut.records; ++client) {
-    if (around.shares) run.engine->work_on(client);
+    if (apart) run.engine->work_on(client);
     for (std::size_t i = 0; i < run.inputs.size(); ++i) {
       if (run.inputs[i] != &run.rows[i]) continue;
       std::vector<double>& row = run.rows[i].data;
@@ -157,18 +197,14 @@ const std::vector<Array>& Blocks::each_client(NodeId id, const Places& places,
     run_plan(run, id);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!rows[i]) continue;
-      const double* value = run.machine->output(i).data.data();
-      double* to = row_in(*rows[i], cells[i]);
-      for (std::size_t c = 0; c < cells[i]; ++c) to[c * cut.stride] = value[c];
+      const std::vector<double>& value = run.machine->output(i).data;
+      double* to = row_in(*rows[i], value.size());
+      for (std::size_t c = 0; c < value.size(); ++c) to[c * cut.stride] = value[c];
     }
     if (++at < cut.block) continue;
     at = 0;
     ++block;
   }
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    run.results.push_back(rows[i] ? Array(rows[i]) : run.engine->result(i));
-  run.valid = true;
-  return run.results;
 }
 
 // Batches are shares of a client's records: each is worked on as a client of several is.
@@ -187,7 +223,7 @@ void Blocks::cut_batches(Run& run, NodeId id, const Places& places, std::size_t 
     run.engine->cut(counts_of(places), shares);
   } else {
     run.engine = std::make_unique<Engine>(
-        encoders_(id), Engine::Records{counts_of(places), nullptr, shares}, options_);
+        compiled_(id).encoders, Engine::Records{counts_of(places), nullptr, shares}, options_);
   }
   run.drawn = records;
   run.size = size;

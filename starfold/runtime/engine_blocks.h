@@ -10,6 +10,7 @@
 
 #include "starfold/runtime/engine.h"
 #include "starfold/runtime/engine_layout.h"
+#include "starfold/runtime/engine_lift.h"
 #include "starfold/runtime/machine.h"
 #include "starfold/tensor/random_bits.h"
 
@@ -38,14 +39,20 @@ struct Around {
   std::shared_ptr<const Shares> shares;  // where it is of several clients
 };
 
+// What a block runs by: the encoders of its plan, and the plan as a map over clients where it can be one.
+struct CompiledBlock {
+  std::shared_ptr<const Encoders> encoders;
+  std::shared_ptr<const Lifted> lifted;
+};
+CompiledBlock compile_block(const Plan& plan, ir::NodeId node, const SizeValues& sizes);
+
 class Blocks {
  public:
-  // `encoders` gives those of a block's plan; they are shared among clients.
-  using Compiled = std::function<std::shared_ptr<const Encoders>(ir::NodeId)>;
-  Blocks(const Plan& plan, const SizeValues& sizes, EngineOptions options, Compiled encoders);
+  // `compiled` is shared among clients.
+  using Compiled = std::function<const CompiledBlock&(ir::NodeId)>;
+  Blocks(const Plan& plan, const SizeValues& sizes, EngineOptions options, Compiled compiled);
 
-  // The results of `each client`, one client after the other, which are those of the last time where nothing that the
-  // block sees has changed.
+  // The results of `each client`, which are those of the last time where nothing that the block sees has changed.
   const std::vector<Array>& each_client(ir::NodeId node, const Places& places,
                                         const Around& around);
   // The states after `repeat batches`.
@@ -70,6 +77,8 @@ class Blocks {
   const ir::Node& node(ir::NodeId id) const { return plan_.program.graph[id]; }
   bool see(Run& run, ir::NodeId id, const Around& around) const;
   void run_plan(Run& run, ir::NodeId id) const;
+  void one_by_one(Run& run, ir::NodeId id, const Cut& cut, bool apart) const;
+  void all_at_once(Run& run, ir::NodeId id, const Cut& cut, bool apart) const;
   void cut_batches(Run& run, ir::NodeId id, const Places& places, std::size_t size);
   void draw_batches(Run& run, ir::NodeId id, const Places& places, const Around& around,
                     const Seed& seed) const;
@@ -77,7 +86,7 @@ class Blocks {
   const Plan& plan_;
   const SizeValues& sizes_;
   EngineOptions options_;
-  Compiled encoders_;
+  Compiled compiled_;
   std::map<ir::NodeId, Run> runs_;
 };
 

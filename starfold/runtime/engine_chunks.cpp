@@ -59,26 +59,15 @@ class AllOutside {
     const std::lock_guard lock(mutex_);
     for (const auto& [node, count] : found) all_[node] += count;
   }
-  // Throws RunError when there was something.
-  void check(const ir::Program& program, const SizeValues& sizes) const {
-    if (all_.empty()) return;
-    const auto [id, count] = *all_.begin();
-    const ir::Node& node = program.graph[id];
-    const bool table = node.args.size() == 2;
-    const RunError error =
-        table ? meaning::indices_outside(
-                    count, cell_shape(program.graph[node.args[0]].type(), sizes).front())
-              : meaning::labels_outside(count, cell_shape(node.type(), sizes).back());
-    throw RunError(error.what(), node.span);
-  }
+  const Outside& all() const { return all_; }
 
  private:
   std::mutex mutex_;
   Outside all_;
 };
 
-// So many blocks before it is needed a small one is asked for: memory takes about as long as two small clients.
-constexpr std::size_t ahead = 2;
+// So many blocks before it is needed a small one is asked for: memory takes about as long as a few small clients.
+constexpr std::size_t ahead = 4;
 
 // One call while it runs.
 class Folding {
@@ -94,7 +83,29 @@ class Folding {
         if (call_.work.ours[i]) states[i] = folded[i];
       }
     }
-    outside_.check(call_.plan.program, call_.sizes);
+    check_outside(call_.plan.program, call_.sizes, outside_.all());
+  }
+
+  void each(std::size_t first, std::size_t last, const Engine::Turns& turns,
+            std::vector<MergeState>& states) {
+    const std::vector<std::size_t>& blocks = call_.cut.shared->first_blocks;
+    Frame* frame = nullptr;  // of those that are one chunk
+    for (std::size_t share = first; share < last; ++share) {
+      if (turns.begin) {
+        turns.begin(share);
+        make_fills(call_.work);
+      }
+      if (blocks[share] == blocks[share + 1]) {
+        take_zeros(call_.work, states);
+      } else if (call_.plan.exact || blocks[share + 1] - blocks[share] > Cut::least_blocks) {
+        fold_alone(share, states);
+        frame = nullptr;
+      } else {
+        if (frame == nullptr) frame = &frame_again();
+        fold_blocks(blocks[share], blocks[share + 1], *frame, states);
+      }
+      turns.end(share, states);
+    }
   }
 
  private:
@@ -108,17 +119,29 @@ class Folding {
 
   // Most rounds of most clients: no thread, no tree, and the memory of the last time.
   void fold_one_chunk(std::vector<MergeState>& states) {
-    Work& work = call_.work;
-    if (!work.frame) {
-      work.frame = start();
+    fold_blocks(0, call_.cut.blocks, frame_again(), states);
+  }
+
+  // The frame of the last time.
+  Frame& frame_again() {
+    std::optional<Frame>& frame = call_.work.frame;
+    if (frame) {
+      prepare_frame(*frame);
     } else {
-      prepare_frame(*work.frame);
+      frame = start();
     }
-    Frame& frame = *work.frame;
+    return *frame;
+  }
+
+  // Blocks that are one chunk.
+  void fold_blocks(std::size_t first, std::size_t last, Frame& frame,
+                   std::vector<MergeState>& states) {
+    const Work& work = call_.work;
     try {
-      run_chunk(0, nullptr, frame);
+      for (std::size_t b = first; b < last; ++b) run_block(b, nullptr, frame);
+      check_outside(call_.plan.program, call_.sizes, frame.outside);
     } catch (...) {
-      work.frame.reset();  // what it has folded belongs to nobody
+      call_.work.frame.reset();  // what it has folded belongs to nobody
       throw;
     }
     for (std::size_t i = 0; i < work.ours.size(); ++i) {
@@ -127,7 +150,15 @@ class Folding {
       accumulator->finish(states[i]);
       if (!accumulator->restart()) accumulator = accumulator_for(work.round->merges[i]);
     }
-    if (!frame.outside.empty()) outside_.add(frame.outside);
+  }
+
+  // A share as if it were alone.
+  void fold_alone(std::size_t share, std::vector<MergeState>& states) const {
+    const Cut cut = call_.cut.of_client(share);
+    const Call own{call_.plan, call_.sizes,   call_.options, call_.table,
+                   call_.work, call_.program, cut,           call_.cut.shared->first_blocks[share],
+                   nullptr,    call_.sinks};
+    Folding(own).into(states);
   }
 
   std::vector<MergeState> fold_chunks() {
@@ -219,33 +250,34 @@ class Folding {
 
   void run_chunk(std::size_t chunk, Reading* reading, Frame& frame) const {
     const std::size_t last = std::min((chunk + 1) * call_.cut.chunk, call_.cut.blocks);
-    for (std::size_t b = chunk * call_.cut.chunk; b < last; ++b) {
-      if (call_.options.stop != nullptr && *call_.options.stop)
-        throw RunError("the run was stopped");
-      const std::size_t place = call_.first + b;  // of the block in the arrays
-      frame.records = call_.cut.length(b);
-      if (call_.kept != nullptr)
-        frame.sources[engine::kept] =
-            call_.kept + place * call_.work.set->kept_columns * call_.cut.stride;
-      if (reading != nullptr) reading->cursor->next(reading->block.data());
-      for (std::size_t i = 0; i < frame.sinks.size(); ++i) {
-        if (call_.work.sink_columns[i] > 0)
-          frame.sinks[i] =
-              (*call_.sinks)[i]->data() + place * call_.work.sink_columns[i] * call_.cut.stride;
-      }
-      for (std::size_t i = 0; i < call_.work.arrays.size(); ++i) {
-        frame.sources[engine::first_input + i] = input_block(i, place, reading);
-      }
-      const bool more = reading == nullptr && place + ahead < call_.work.place->all.blocks;
-      if (more) expect(place + ahead, 0);
-      engine::run(call_.program, frame);
-      if (more) expect(place + ahead, 1);
+    for (std::size_t b = chunk * call_.cut.chunk; b < last; ++b) run_block(b, reading, frame);
+  }
+
+  void run_block(std::size_t b, Reading* reading, Frame& frame) const {
+    if (call_.options.stop != nullptr && *call_.options.stop) throw RunError("the run was stopped");
+    const std::size_t place = call_.first + b;  // of the block in the arrays
+    frame.records = call_.cut.length(b);
+    if (call_.kept != nullptr)
+      frame.sources[engine::kept] =
+          call_.kept + place * call_.work.set->kept_columns * call_.cut.stride;
+    if (reading != nullptr) reading->cursor->next(reading->block.data());
+    for (std::size_t i = 0; i < frame.sinks.size(); ++i) {
+      if (call_.work.sink_columns[i] > 0)
+        frame.sinks[i] =
+            (*call_.sinks)[i]->data() + place * call_.work.sink_columns[i] * call_.cut.stride;
     }
+    for (std::size_t i = 0; i < call_.work.arrays.size(); ++i) {
+      frame.sources[engine::first_input + i] = input_block(i, place, reading);
+    }
+    const bool more = reading == nullptr && place + ahead < call_.work.place->all.blocks;
+    if (more) expect(place + ahead, 0);
+    engine::run(call_.program, frame);
+    if (more) expect(place + ahead, 1);
   }
 
   // A block that will be asked for soon. Small ones, of many clients, are done before the processor sees by itself that memory is
-  // read in order.
-  void expect(std::size_t b, std::size_t half) const {
+  // read in order. Inlined by force: to the compiler a call that only prefetches does nothing, and it leaves such calls out.
+  [[gnu::always_inline]] void expect(std::size_t b, std::size_t half) const {
     constexpr std::size_t small = 1024;  // numbers of one input
     constexpr std::size_t line = 8;
     for (std::size_t i = 0; i < call_.work.arrays.size(); ++i) {
@@ -286,5 +318,37 @@ class Folding {
 }  // namespace
 
 void fold(const Call& call, std::vector<MergeState>& states) { Folding(call).into(states); }
+
+void fold_each(const Call& call, std::size_t first, std::size_t last, const Engine::Turns& turns,
+               std::vector<MergeState>& states) {
+  Folding(call).each(first, last, turns, states);
+}
+
+void take_zeros(const Work& work, std::vector<MergeState>& states) {
+  for (std::size_t i = 0; i < work.ours.size(); ++i) {
+    if (work.ours[i]) states[i] = work.zeros[i];
+  }
+}
+
+void make_fills(Work& work) {
+  const std::size_t stride = work.place->all.stride;
+  const std::vector<Tables::Fill>& fills = work.set->tables.fills;
+  work.fills.reserve(fills.size() * stride);
+  for (std::size_t i = 0; i < fills.size(); ++i)
+    std::fill_n(work.fills.data() + i * stride, stride,
+                work.shared[fills[i].shared]->data[fills[i].entry]);
+}
+
+void check_outside(const ir::Program& program, const SizeValues& sizes, const Outside& outside) {
+  if (outside.empty()) return;
+  const auto [id, count] = *outside.begin();
+  const ir::Node& node = program.graph[id];
+  const bool table = node.args.size() == 2;
+  const RunError error =
+      table ? meaning::indices_outside(
+                  count, cell_shape(program.graph[node.args[0]].type(), sizes).front())
+            : meaning::labels_outside(count, cell_shape(node.type(), sizes).back());
+  throw RunError(error.what(), node.span);
+}
 
 }  // namespace starfold::engine

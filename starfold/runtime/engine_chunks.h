@@ -59,5 +59,15 @@ inline bool is_read(const RecordTable* table) {
 // The states of the merges that fold this record set; those of others stay. RunError when a record's label or index is
 // outside.
 void fold(const Call& call, std::vector<MergeState>& states);
+// The same for shares first to last - 1 of a cut of several, as Engine::encode_shares. Nothing is kept from call to call.
+void fold_each(const Call& call, std::size_t first, std::size_t last, const Engine::Turns& turns,
+               std::vector<MergeState>& states);
+
+// The states of who has no records.
+void take_zeros(const Work& work, std::vector<MergeState>& states);
+// Shared numbers as columns.
+void make_fills(Work& work);
+// Throws RunError when something was outside.
+void check_outside(const ir::Program& program, const SizeValues& sizes, const Outside& outside);
 
 }  // namespace starfold::engine

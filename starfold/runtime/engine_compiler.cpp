@@ -109,16 +109,27 @@ MatmulMap matmul_map(const Shape& left, const Shape& right) {
   return map;
 }
 
+Roles roles_of(const ir::Program& program, const std::string& record_set) {
+  Roles roles(program.graph.size(), Role::other);
+  for (NodeId id = 0; id < roles.size(); ++id) {
+    const ir::Node& node = program.graph[id];
+    if (node.federated() && node.type().record_set() == record_set)
+      roles[id] = is_array(program, id) ? Role::array : Role::computed;
+  }
+  return roles;
+}
+
 Compiler::Compiler(const Plan& plan, const SizeValues& sizes, const Round& round,
-                   const std::string& record_set, Tables& tables)
+                   const std::string& record_set, const Roles& roles, Tables& tables)
     : program_(plan.program),
       exact_(plan.exact),
       sizes_(sizes),
       round_(round),
       record_set_(record_set),
+      roles_(roles),
       tables_(tables) {
   for (const NodeId id : round.encoders) {
-    if (node(id).type().record_set() == record_set) encoders_.insert(id);
+    if (by_record(id)) encoders_.insert(id);
   }
   for (const NodeId id : round.steady) {
     if (encoders_.count(id) != 0) kept_.insert(id);
@@ -132,8 +143,8 @@ BlockProgram Compiler::compile(const std::map<NodeId, Columns>& given) {
   // Folds run as soon as their operands are there.
   std::multimap<NodeId, std::size_t> folds;
   for (std::size_t i = 0; i < round_.merges.size(); ++i) {
+    if (!folded_here(round_.merges[i])) continue;
     const ir::Node& fold = node(round_.merges[i].fold);
-    if (record_set_of(program_, fold) != record_set_) continue;
     NodeId last = 0;
     for (const NodeId leaf : fold_leaves(fold)) {
       if (values_.count(leaf) == 0) last = std::max(last, leaf);
@@ -151,7 +162,7 @@ BlockProgram Compiler::compile(const std::map<NodeId, Columns>& given) {
   }
   emit_folds(ir::no_node);
   for (std::size_t i = 0; i < round_.stores.size(); ++i) {
-    if (stored_here(round_.stores[i].node)) emit_store(i);
+    if (roles_[round_.stores[i].node] == Role::computed) emit_store(i);
   }
 
   BlockProgram program;
@@ -177,9 +188,8 @@ void Compiler::count_uses() {
   for (const Store& store : round_.stores) uses_[store.node] += 2;
 }
 
-// Whether a stored value is computed with this record set; an array lies there already.
-bool Compiler::stored_here(NodeId id) const {
-  return !is_array(program_, id) && node(id).type().record_set() == record_set_;
+bool Compiler::folded_here(const Merge& merge) const {
+  return record_set_of(program_, node(merge.fold)) == record_set_;
 }
 
 void Compiler::emit_store(std::size_t store) {
@@ -194,18 +204,17 @@ void Compiler::emit_store(std::size_t store) {
 std::vector<NodeId> Compiler::find_needed() const {
   std::vector<NodeId> pending;
   for (const Merge& merge : round_.merges) {
-    const ir::Node& fold = node(merge.fold);
-    if (record_set_of(program_, fold) != record_set_) continue;
-    for (const NodeId leaf : fold_leaves(fold)) pending.push_back(leaf);
+    if (!folded_here(merge)) continue;
+    for (const NodeId leaf : fold_leaves(node(merge.fold))) pending.push_back(leaf);
   }
   for (const Store& store : round_.stores) {
-    if (stored_here(store.node)) pending.push_back(store.node);
+    if (roles_[store.node] == Role::computed) pending.push_back(store.node);
   }
   std::set<NodeId> needed;
   while (!pending.empty()) {
     const NodeId id = pending.back();
     pending.pop_back();
-    if (!node(id).federated() || values_.count(id) != 0 || !needed.insert(id).second) continue;
+    if (!by_record(id) || values_.count(id) != 0 || !needed.insert(id).second) continue;
     const std::vector<NodeId> operands = reads(id);
     pending.insert(pending.end(), operands.begin(), operands.end());
   }
@@ -214,7 +223,7 @@ std::vector<NodeId> Compiler::find_needed() const {
 
 std::vector<NodeId> Compiler::reads(NodeId id) const {
   const ir::Node& n = node(id);
-  if (is_array(program_, id)) return {};
+  if (roles_[id] == Role::array) return {};
   if (const std::optional<Distances> parts = distances(id)) return {parts->x, parts->points};
   if (const std::optional<Distances> parts = nearest(id)) return {parts->x, parts->points};
   if (ir::has_kernel(n, Kernel::argmax) && negated(n.args[0])) return {node(n.args[0]).args[0]};
@@ -223,11 +232,12 @@ std::vector<NodeId> Compiler::reads(NodeId id) const {
 
 // Whether a value has one reader, which can do without it.
 bool Compiler::in_passing(NodeId id) const {
-  return uses_.at(id) == 1 && kept_.count(id) == 0 && values_.count(id) == 0;
+  return roles_[id] == Role::computed && uses_.at(id) == 1 && kept_.count(id) == 0 &&
+         values_.count(id) == 0;
 }
 
 bool Compiler::negated(NodeId id) const {
-  return node(id).federated() && in_passing(id) && is_op(node(id), "-", 1);
+  return by_record(id) && in_passing(id) && is_op(node(id), "-", 1);
 }
 
 std::optional<Compiler::Distances> Compiler::distances(NodeId id) const {
@@ -240,8 +250,8 @@ std::optional<Compiler::Distances> Compiler::distances(NodeId id) const {
   Distances parts;
   parts.x = node(difference).args[0];
   parts.points = node(difference).args[1];
-  if (!node(parts.x).federated()) std::swap(parts.x, parts.points);  // the square is the same
-  if (node(parts.points).federated()) return std::nullopt;
+  if (!by_record(parts.x)) std::swap(parts.x, parts.points);  // the square is the same
+  if (by_record(parts.points)) return std::nullopt;
 
   const std::vector<std::uint32_t> places = folded_places(unit_shape(difference), sum.attrs.axes);
   const auto results = static_cast<std::size_t>(element_count(unit_shape(id)));
@@ -336,8 +346,7 @@ bool Compiler::splits(NodeId id) const {
   if (uses_.at(id) != 1 || kept_.count(id) != 0 || values_.count(id) != 0) return false;
   const bool product = ir::is_product(n) || ir::is_outer(n) || is_op(n, "square", 1);
   if (!product && !(is_view(n) && n.args.size() == 1)) return false;
-  return std::all_of(n.args.begin(), n.args.end(),
-                     [&](NodeId arg) { return node(arg).federated(); });
+  return std::all_of(n.args.begin(), n.args.end(), [&](NodeId arg) { return by_record(arg); });
 }
 
 // --- parts --------------------------------------------------------------------------------------
@@ -373,7 +382,7 @@ Column Compiler::fill(std::uint32_t shared, std::uint32_t entry) {
 
 Operand Compiler::operand(NodeId id, const CellMap& map) {
   Operand result;
-  if (node(id).federated()) {
+  if (by_record(id)) {
     const Columns& columns = values_.at(id);
     result.columns.reserve(map.size());
     for (const std::uint32_t cell : map) result.columns.push_back(columns[cell]);
@@ -390,7 +399,7 @@ Operand Compiler::operand(NodeId id) {
 
 // A shared value as a whole, or the columns of a federated one.
 Operand Compiler::whole(NodeId id) {
-  if (node(id).federated()) return operand(id);
+  if (by_record(id)) return operand(id);
   Operand result;
   result.shared = shared_number(id);
   return result;
@@ -426,7 +435,7 @@ CellMap Compiler::view_map(const ir::Node& view, std::vector<std::uint32_t> offs
 // Column passes that it takes to compute a value, roughly: one per simple map.
 double Compiler::cost(NodeId id) const {
   const ir::Node& n = node(id);
-  if (!n.federated() || n.kind != Kind::apply) return 0;
+  if (!by_record(id) || n.kind != Kind::apply) return 0;
   double total = 0;
   for (const NodeId arg : n.args) total += costs_.count(arg) != 0 ? costs_.at(arg) : 0;
   if (is_view(n)) return total;
@@ -459,7 +468,7 @@ std::set<std::uint32_t> Compiler::shared_parts(NodeId id) const {
     const NodeId at = pending.back();
     pending.pop_back();
     if (!seen.insert(at).second) continue;
-    if (node(at).federated()) {
+    if (by_record(at)) {
       pending.insert(pending.end(), node(at).args.begin(), node(at).args.end());
       continue;
     }

@@ -30,10 +30,13 @@ struct Factors {
   const Column* of(std::size_t cell) const { return columns.data() + cell * count; }
 };
 
+// Where the records of a set are records.
+Roles roles_of(const ir::Program& program, const std::string& record_set);
+
 class Compiler {
  public:
   Compiler(const Plan& plan, const SizeValues& sizes, const Round& round,
-           const std::string& record_set, Tables& tables);
+           const std::string& record_set, const Roles& roles, Tables& tables);
 
   // All steps. What is in `given` is taken from its columns instead of being computed.
   BlockProgram compile(const std::map<ir::NodeId, Columns>& given);
@@ -46,11 +49,12 @@ class Compiler {
  private:
   const ir::Node& node(ir::NodeId id) const { return program_.graph[id]; }
   Shape unit_shape(ir::NodeId id) const { return block_shape(node(id).type(), sizes_, 1); }
+  bool by_record(ir::NodeId id) const { return roles_[id] != Role::other; }
+  bool folded_here(const Merge& merge) const;
 
   // --- which values are needed, and which products stay unevaluated
   void count_uses();
   std::vector<ir::NodeId> find_needed() const;
-  bool stored_here(ir::NodeId id) const;
   std::vector<ir::NodeId> fold_leaves(const ir::Node& fold) const;
   void add_leaves(ir::NodeId id, int depth, std::vector<ir::NodeId>& leaves) const;
   bool splits(ir::NodeId id) const;
@@ -86,6 +90,7 @@ class Compiler {
 
   // --- values
   void emit(ir::NodeId id);
+  bool suits_kernel(const ir::Node& n) const;
   void emit_array(ir::NodeId id);
   void emit_store(std::size_t store);
   void emit_unary(ir::NodeId id);
@@ -143,6 +148,7 @@ class Compiler {
   const SizeValues& sizes_;
   const Round& round_;
   const std::string& record_set_;
+  const Roles& roles_;
   Tables& tables_;
 
   std::set<ir::NodeId> encoders_;  // of this record set

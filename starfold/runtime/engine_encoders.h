@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "starfold/runtime/engine.h"
+#include "starfold/runtime/engine_blocks.h"
 #include "starfold/runtime/engine_program.h"
 
 namespace starfold {
@@ -37,10 +38,10 @@ class Encoders::Impl {
     return *slot;
   }
   // Those of a block.
-  std::shared_ptr<const Encoders> block(ir::NodeId node) {
+  const engine::CompiledBlock& block(ir::NodeId node) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<const Encoders>& slot = blocks_[node];
-    if (!slot) slot = std::make_shared<const Encoders>(plan->blocks.at(node), sizes);
+    engine::CompiledBlock& slot = blocks_[node];
+    if (!slot.encoders) slot = engine::compile_block(*plan, node, sizes);
     return slot;
   }
 
@@ -49,7 +50,7 @@ class Encoders::Impl {
 
  private:
   std::map<std::pair<int, ir::NodeId>, std::unique_ptr<const engine::StoreProgram>> stores_;
-  std::map<ir::NodeId, std::shared_ptr<const Encoders>> blocks_;
+  std::map<ir::NodeId, engine::CompiledBlock> blocks_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<const engine::RoundProgram>> rounds_;
 };

@@ -31,7 +31,6 @@ void lay_out(const Tensor& tensor, const AxisView& spread, const Cut& cut, std::
 
 void Cut::make_chunks() {
   constexpr std::size_t most_chunks = 64;
-  constexpr std::size_t least_blocks = 8;
   chunk = std::max(least_blocks, (blocks + most_chunks - 1) / most_chunks);
   chunks = (blocks + chunk - 1) / chunk;
 }

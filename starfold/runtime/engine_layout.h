@@ -55,6 +55,8 @@ struct Cut {
   std::size_t chunk = 0;  // blocks per chunk
   std::size_t chunks = 0;
 
+  static constexpr std::size_t least_blocks = 8;  // of a chunk
+
   Cut(std::int64_t count, std::int64_t block_records) {
     records = static_cast<std::size_t>(count);
     block = std::min(records, static_cast<std::size_t>(std::max<std::int64_t>(block_records, 1)));

@@ -15,30 +15,19 @@ using ir::Kind;
 using ir::NodeId;
 
 // The shared values that every client makes itself.
-std::map<NodeId, std::vector<Tensor>> make_constants(const ir::Program& program, const Round& round,
-                                                     const SizeValues& sizes) {
-  std::map<NodeId, std::vector<Tensor>> values;
-  for (const NodeId id : round.constants) {
-    const ir::Node& node = program.graph[id];
-    if (node.kind == Kind::apply) {
-      std::vector<const Tensor*> args;
-      for (const NodeId arg : node.args) args.push_back(&values.at(arg).front());
-      values[id] = apply(program, node, std::move(args), sizes);
-    } else if (node.kind == Kind::project) {
-      values[id] = {values.at(node.args[0])[node.index]};
-    } else {
-      values[id] = {leaf_value(node, sizes)};
-    }
-  }
+SharedValues make_constants(const ir::Program& program, const Round& round,
+                            const SizeValues& sizes) {
+  SharedValues values;
+  for (const NodeId id : round.constants) compute_shared(program, id, sizes, values);
   return values;
 }
 
 SetProgram compile_set(const Plan& plan, const Round& round, const SizeValues& sizes,
-                       const std::string& record_set) {
+                       const std::string& record_set, const Roles& roles) {
   SetProgram set;
   set.record_set = record_set;
   set.tables.shared = {ir::no_node};
-  Compiler compiler(plan, sizes, round, record_set, set.tables);
+  Compiler compiler(plan, sizes, round, record_set, roles, set.tables);
   set.first = compiler.compile({});
 
   // What is kept gets columns of its own; the second program starts from them.
@@ -60,7 +49,7 @@ SetProgram compile_set(const Plan& plan, const Round& round, const SizeValues& s
   set.kept_columns = pinned.size();
   set.kept_depends.assign(depends.begin(), depends.end());
   if (!keep.empty()) {
-    set.again = Compiler(plan, sizes, round, record_set, set.tables).compile(keep);
+    set.again = Compiler(plan, sizes, round, record_set, roles, set.tables).compile(keep);
     place_columns(set.again, {});
   }
   return set;
@@ -184,6 +173,20 @@ std::string_view to_string(Code code) {
   return "";
 }
 
+void compute_shared(const ir::Program& program, NodeId id, const SizeValues& sizes,
+                    SharedValues& values) {
+  const ir::Node& node = program.graph[id];
+  if (node.kind == Kind::apply) {
+    std::vector<const Tensor*> args;
+    for (const NodeId arg : node.args) args.push_back(&values.at(arg).front());
+    values[id] = apply(program, node, std::move(args), sizes);
+  } else if (node.kind == Kind::project) {
+    values[id] = {values.at(node.args[0])[node.index]};
+  } else {
+    values[id] = {leaf_value(node, sizes)};
+  }
+}
+
 RoundProgram compile_round(const Plan& plan, const Round& round, const SizeValues& sizes) {
   const portable::Scope scope(plan.exact);
   RoundProgram result;
@@ -196,7 +199,8 @@ RoundProgram compile_round(const Plan& plan, const Round& round, const SizeValue
       record_sets.insert(plan.program.graph[store.node].type().record_set());
   }
   for (const std::string& record_set : record_sets) {
-    result.sets.push_back(compile_set(plan, round, sizes, record_set));
+    result.sets.push_back(
+        compile_set(plan, round, sizes, record_set, roles_of(plan.program, record_set)));
   }
   return result;
 }
@@ -207,7 +211,22 @@ StoreProgram compile_store(const Plan& plan, const Round& round, NodeId node,
   result.round.number = -1;
   result.round.encoders = round.encoders;
   result.round.stores = {{Store::What::result, node, 0, 0}};
-  result.set = compile_set(plan, result.round, sizes, plan.program.graph[node].type().record_set());
+  const std::string& record_set = plan.program.graph[node].type().record_set();
+  result.set =
+      compile_set(plan, result.round, sizes, record_set, roles_of(plan.program, record_set));
+  return result;
+}
+
+StoreProgram compile_stores(const Plan& plan, const Roles& roles, const std::vector<NodeId>& stored,
+                            const SizeValues& sizes) {
+  const portable::Scope scope(plan.exact);
+  StoreProgram result;
+  result.round.number = -1;
+  for (NodeId id = 0; id < roles.size(); ++id) {
+    if (roles[id] != Role::other) result.round.encoders.push_back(id);
+  }
+  for (const NodeId id : stored) result.round.stores.push_back({Store::What::result, id, 0, 0});
+  result.set = compile_set(plan, result.round, sizes, ir::client_set, roles);
   return result;
 }
 

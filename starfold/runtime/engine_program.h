@@ -138,20 +138,38 @@ struct SetProgram {
   std::vector<std::uint32_t> kept_depends;  // on these shared values
 };
 
+// Shared values by node, with all results of an operation that has several.
+using SharedValues = std::map<ir::NodeId, std::vector<Tensor>>;
+// Adds the value of a node whose operands are there. RunError as apply().
+void compute_shared(const ir::Program& program, ir::NodeId id, const SizeValues& sizes,
+                    SharedValues& values);
+
 struct RoundProgram {
-  std::map<ir::NodeId, std::vector<Tensor>> constants;
+  SharedValues constants;
   std::vector<SetProgram> sets;
 };
 
 RoundProgram compile_round(const Plan& plan, const Round& round, const SizeValues& sizes);
 
-// One value of a round laid down as a whole, for who needs it before the round is folded: a round of its own.
+// What a value is to a block program.
+enum class Role : std::uint8_t {
+  other,     // the same for all records, or of another record set
+  array,     // laid down as a whole before
+  computed,  // by the program's own steps
+};
+using Roles = std::vector<Role>;  // by node
+
+// Values laid down as a whole, for who needs them before a round is folded, or where there is nothing to fold: a round of its
+// own.
 struct StoreProgram {
   Round round;
   SetProgram set;
 };
 StoreProgram compile_store(const Plan& plan, const Round& round, ir::NodeId node,
                            const SizeValues& sizes);
+// The same for shared values of a block's plan, where the records are clients: each entry of a value is a column.
+StoreProgram compile_stores(const Plan& plan, const Roles& roles,
+                            const std::vector<ir::NodeId>& stored, const SizeValues& sizes);
 
 // The record set of a fold's operands.
 const std::string& record_set_of(const ir::Program& program, const ir::Node& fold);

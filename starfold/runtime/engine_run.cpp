@@ -82,10 +82,10 @@ void run_cell(const Step& step, std::size_t cell, const Frame& frame) {
 
 const double* const* columns_of(const Columns& columns, std::size_t first, std::size_t count,
                                 Frame& frame) {
-  frame.pointers.clear();
-  for (std::size_t i = first; i < first + count; ++i)
-    frame.pointers.push_back(frame.column(columns[i]));
-  return frame.pointers.data();
+  frame.pointers.resize(count);
+  const double** const to = frame.pointers.data();
+  for (std::size_t i = 0; i < count; ++i) to[i] = frame.column(columns[first + i]);
+  return to;
 }
 
 void run_combine(const Step& step, Frame& frame) {
@@ -229,8 +229,31 @@ void from_tensor(const Tensor& tensor, const Columns& columns, const Type& type,
   }
 }
 
+// Where records are clients inside a block: an operation on a client's own values, one client after the other.
+void run_general_each(const Step& step, const ir::Node& node, const Frame& frame) {
+  std::vector<Tensor> own(step.args.size());
+  std::vector<const Tensor*> args;
+  for (std::size_t i = 0; i < step.args.size(); ++i) {
+    const bool differs = step.args[i].federated();
+    if (differs)
+      own[i] = Tensor(cell_shape(frame.program->graph[node.args[i]].type(), *frame.sizes));
+    args.push_back(differs ? &own[i] : frame.shared[step.args[i].shared]);
+  }
+  for (std::size_t client = 0; client < frame.records; ++client) {
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const Columns& columns = step.args[i].columns;
+      for (std::size_t c = 0; c < columns.size(); ++c)
+        own[i].data[c] = frame.column(columns[c])[client];
+    }
+    const Tensor result = apply(*frame.program, node, args, *frame.sizes).front();
+    for (std::size_t c = 0; c < step.out.size(); ++c)
+      frame.column(step.out[c])[client] = result.data[c];
+  }
+}
+
 void run_general(const Step& step, const Frame& frame) {
   const ir::Node& node = frame.program->graph[step.node];
+  if (!node.federated()) return run_general_each(step, node, frame);
   std::vector<Tensor> tensors;
   tensors.reserve(step.args.size());
   std::vector<const Tensor*> args;
@@ -367,9 +390,10 @@ void run_lookup(const Step& step, Frame& frame) {
 void run_gram(const Step& step, Frame& frame) {
   const std::size_t rows = step.args[0].columns.size();
   const std::size_t columns = step.args[1].columns.size();
-  frame.pointers.clear();
+  frame.pointers.resize(rows + columns);
+  const double** to = frame.pointers.data();
   for (const Operand& side : step.args) {
-    for (const Column& column : side.columns) frame.pointers.push_back(frame.column(column));
+    for (const Column& column : side.columns) *to++ = frame.column(column);
   }
   const std::span<const double* const> all(frame.pointers);
   frame.sums(step).gram(step.number, all.subspan(0, rows), all.subspan(rows, columns), step.upper,

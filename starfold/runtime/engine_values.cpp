@@ -15,8 +15,9 @@ using ir::NodeId;
 
 void Compiler::emit(NodeId id) {
   const ir::Node& n = node(id);
-  if (is_array(program_, id)) return emit_array(id);
+  if (roles_[id] == Role::array) return emit_array(id);
   if (n.kind != Kind::apply) throw Bug("an encoder that is no operation");
+  if (!suits_kernel(n)) return emit_general(id);
   if (n.op == &quantize_op()) return emit_quantize(id);
   switch (n.op->kernel) {
     case Kernel::unary:
@@ -52,10 +53,18 @@ void Compiler::emit(NodeId id) {
     case Kernel::clip_norm:
       return emit_clip_norm(id);
     case Kernel::lookup:
-      return node(n.args[1]).federated() ? emit_lookup(id) : emit_general(id);
+      return emit_lookup(id);
     case Kernel::general:
       return emit_general(id);
   }
+}
+
+// Some kernels want operands that are the same for all records, or decide by all records of a block: at clients inside a
+// block each is to compute what it would compute alone.
+bool Compiler::suits_kernel(const ir::Node& n) const {
+  if (n.op == &quantize_op() || n.op->kernel == Kernel::clip_norm) return n.federated();
+  if (n.op->kernel == Kernel::lookup) return !by_record(n.args[0]) && by_record(n.args[1]);
+  return true;
 }
 
 void Compiler::emit_array(NodeId id) {
@@ -198,8 +207,8 @@ void Compiler::emit_matmul(NodeId id) {
     }
     return all;
   };
-  const bool left_federated = node(n.args[0]).federated();
-  const bool right_federated = node(n.args[1]).federated();
+  const bool left_federated = by_record(n.args[0]);
+  const bool right_federated = by_record(n.args[1]);
   Step step;
   step.node = id;
   step.terms = map.terms;

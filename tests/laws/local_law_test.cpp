@@ -212,8 +212,21 @@ TEST(LocalLaws, ClientsWithTheSameRecordsAreAlike) {
   check_law("LocalLaws.ClientsWithTheSameRecordsAreAlike", {}, 300, clients_are_alike);
 }
 
-// Clients of a simulation that stand together go through a block one after the other: each computes the bits that it
-// would compute alone.
+Outcome run_packed(const Case& c, const Compiled& program, std::vector<Pack> packs,
+                   const Settings& settings) {
+  RunOptions options;
+  options.signature = c.options.signature;
+  Outcome outcome;
+  try {
+    outcome.report = run_packs(program.program, std::move(packs), settings, options);
+  } catch (const RunError& error) {
+    outcome.error = error.what();
+  }
+  return outcome;
+}
+
+// Clients of a simulation that stand together go through a block together: each computes the bits that it would compute
+// alone.
 Verdict packed_clients_are_apart(const Case& c) {
   const std::optional<Wrapped> wrapped = wrap(c);
   if (!wrapped) return std::nullopt;
@@ -222,21 +235,10 @@ Verdict packed_clients_are_apart(const Case& c) {
   const ir::Program& program = block.program->plan->program;
   Random random = c.choices();
   const Federation many = deal_again(random, c.program, c.federation, random.between(17, 22));
-  const auto run = [&](std::vector<Pack> packs) {
-    RunOptions options;
-    options.signature = c.options.signature;
-    Outcome outcome;
-    try {
-      outcome.report = run_packs(block.program, std::move(packs), many.settings, options);
-    } catch (const RunError& error) {
-      outcome.error = error.what();
-    }
-    return outcome;
-  };
   std::vector<Pack> packs = pack_clients(program, many.clients);
   if (packs.size() > 2) return fmt::format("{} packs", packs.size());
-  const Outcome packed = run(std::move(packs));
-  const Outcome apart = run(keep_apart(program, many.clients));
+  const Outcome packed = run_packed(c, block, std::move(packs), many.settings);
+  const Outcome apart = run_packed(c, block, keep_apart(program, many.clients), many.settings);
   if (const Verdict broken = compare(packed, apart, rounding)) return broken;
   if (!packed.report) return std::nullopt;
   for (const auto& [name, parts] : apart.report->results.kept) {
@@ -252,11 +254,123 @@ TEST(LocalLaws, PackedClientsComputeTheSameBits) {
   check_law("LocalLaws.PackedClientsComputeTheSameBits", {}, 300, packed_clients_are_apart);
 }
 
+TEST(LocalLaws, PackedClientsComputeTheSameBitsWithoutLoops) {
+  GeneratorOptions options;
+  options.loops = false;
+  check_law("LocalLaws.PackedClientsComputeTheSameBitsWithoutLoops", options, 300,
+            packed_clients_are_apart);
+}
+
+// A block without loops runs at many clients at once. In a loop of one iteration the same statements run client by client,
+// and mean the same: to the bit where a run is exact.
+Verdict at_once_is_one_by_one(const Case& c) {
+  const std::optional<Parts> parts = parts_of(c);
+  if (!parts) return std::nullopt;
+  std::string loop;
+  std::string updates;
+  std::string keeps;
+  for (std::size_t i = 0; i < parts->results.size(); ++i) {
+    loop += fmt::format("state last_{} = zeros_like({})\n", parts->results[i], parts->values[i]);
+    updates += fmt::format("last_{} <- {}\n", parts->results[i], parts->values[i]);
+    keeps += fmt::format("keep kept_{0} = of_{0}\n", parts->results[i]);
+  }
+  loop += fmt::format("repeat 1 {{\n{}}}\n", updates);
+  const std::string names = tuple(with("of_", parts->results));
+  const Case at_once =
+      with_text(c, parts->head + block(names, parts->body, tuple(parts->values)) + keeps);
+  const Case one_by_one = with_text(
+      c,
+      parts->head + block(names, parts->body + loop, tuple(with("last_", parts->results))) + keeps);
+  Random random = c.choices();
+  const Federation many = deal_again(random, c.program, c.federation, random.between(17, 40));
+  for (const bool exact : {false, true}) {
+    const auto run = [&](const Case& which) {
+      const Compiled program = compiled(which, true, false, exact);
+      if (!program.error.empty()) return Outcome{std::nullopt, program.error};
+      return run_packed(c, program, pack_clients(program.program->plan->program, many.clients),
+                        many.settings);
+    };
+    const Outcome got = run(at_once);
+    const Outcome want = run(one_by_one);
+    if (got.report.has_value() != want.report.has_value())
+      return fmt::format("at once: {}; one by one: {}", got.error, want.error);
+    if (!got.report) continue;
+    for (const auto& [name, of_clients] : want.report->results.kept) {
+      for (std::size_t i = 0; i < of_clients.size(); ++i) {
+        const Tensor& own = got.report->results.kept.at(name).at(i);
+        const Verdict broken =
+            exact ? same_bits(own, of_clients[i]) : compare(own, of_clients[i], rounding);
+        if (broken)
+          return fmt::format("{}{} of client {}: {}", exact ? "exact " : "", name, i, *broken);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(LocalLaws, ManyClientsAtOnceAreOneByOne) {
+  GeneratorOptions options;
+  options.loops = false;
+  check_law("LocalLaws.ManyClientsAtOnceAreOneByOne", options, 300, at_once_is_one_by_one);
+}
+
+TEST(LocalLaws, ManyClientsAtOnceAreOneByOneOnSpecialValues) {
+  GeneratorOptions options;
+  options.loops = false;
+  options.special = true;
+  check_law("LocalLaws.ManyClientsAtOnceAreOneByOneOnSpecialValues", options, 300,
+            at_once_is_one_by_one);
+}
+
+// 24 clients with records x : [*, 3], y : [*] and a number scale : [*client]: one of them has no records, one has records in
+// several blocks.
+std::vector<Client> uneven_clients() {
+  Random random(7);
+  std::vector<Client> clients(24);
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    const std::int64_t records = i == 3 ? 0 : i == 5 ? 600 : random.between(1, 40);
+    clients[i].name = fmt::format("c{}", i);
+    const auto drawn = [&](Shape shape) {
+      Tensor tensor(std::move(shape));
+      for (double& value : tensor.data) value = random.between(-1000, 1000) / 1000.0;
+      return tensor;
+    };
+    clients[i].arrays = {
+        {"x", drawn({records, 3})}, {"y", drawn({records})}, {"scale", drawn({1})}};
+  }
+  return clients;
+}
+
+// Clients that stand together compute what each computes alone; to the bit where `bits` says so.
+void expect_packed_as_apart(const std::string& text, bool exact, bool bits) {
+  ProgramOptions options;
+  options.planning.exact = exact;
+  const auto program = compile_program({"test.fold", text, {}}, options);
+  ASSERT_TRUE(program->plan);
+  const std::vector<Client> clients = uneven_clients();
+  const ir::Program& typed = program->plan->program;
+  std::vector<Pack> packs = pack_clients(typed, clients);
+  EXPECT_LT(packs.size(), 4U);
+  const RunReport packed = run_packs(program, std::move(packs), {});
+  const RunReport apart = run_packs(program, keep_apart(typed, clients), {});
+  EXPECT_GE(packed.packed, 23);
+  for (const auto& [name, parts] : apart.results.kept) {
+    ASSERT_EQ(packed.results.kept.at(name).size(), parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Tensor& own = packed.results.kept.at(name)[i];
+      EXPECT_EQ(bits ? same_bits(own, parts[i]) : compare(own, parts[i], rounding), std::nullopt)
+          << name << " of " << i;
+    }
+  }
+  for (const auto& [name, value] : apart.results.outputs)
+    EXPECT_EQ(compare(packed.results.outputs.at(name), value, exact ? 0 : rounding), std::nullopt)
+        << name;
+}
+
 // The same where states stay at clients, with batches, a row per client, loops that end by themselves, clients without
 // records and clients of several blocks.
 TEST(LocalLaws, PackedClientsKeepTheirStates) {
-  const auto program = compile_program({"test.fold",
-                                        R"(
+  expect_packed_as_apart(R"(
 input x : [*, p]
 input y : [*]
 input scale : [*client]
@@ -288,36 +402,38 @@ output spread = sum[*](square(old))
 keep own
 keep old
 )",
-                                        {}},
-                                       {});
-  ASSERT_TRUE(program->plan);
-  Random random(7);
-  std::vector<Client> clients(24);
-  for (std::size_t i = 0; i < clients.size(); ++i) {
-    const std::int64_t records = i == 3 ? 0 : i == 5 ? 600 : random.between(1, 40);
-    clients[i].name = fmt::format("c{}", i);
-    const auto drawn = [&](Shape shape) {
-      Tensor tensor(std::move(shape));
-      for (double& value : tensor.data) value = random.between(-1000, 1000) / 1000.0;
-      return tensor;
-    };
-    clients[i].arrays = {
-        {"x", drawn({records, 3})}, {"y", drawn({records})}, {"scale", drawn({1})}};
+                         false, false);
+}
+
+// The same in a block without loops: several rounds, rows and states of clients, an operation that is no map, results with
+// records, results that are the same everywhere.
+TEST(LocalLaws, PackedClientsKeepTheirStatesWithoutLoops) {
+  for (const bool exact : {false, true}) {
+    expect_packed_as_apart(R"(
+input x : [*, p]
+input y : [*]
+input scale : [*client]
+state theta : [p] = zeros(p)
+private state own : [*client, p] = zeros(p)
+private state old : [*] = 0
+repeat 3 {
+  let (next, n, fitted, same, none) = each client {
+    let centre = scale * sum[*](y) / (1 + records(y))
+    let spread = sum[*](square(y - centre))
+    let step = solve(x' @ x + eye(p), x' @ (x @ theta - y) + own)
+    (own / 2 + softmax[1](exp(-step / (1 + spread))), records(x), x @ step - centre + old, theta, exp(scale))
   }
-  const ir::Program& typed = program->plan->program;
-  std::vector<Pack> packs = pack_clients(typed, clients);
-  EXPECT_LT(packs.size(), 4U);
-  const RunReport packed = run_packs(program, std::move(packs), {});
-  const RunReport apart = run_packs(program, keep_apart(typed, clients), {});
-  EXPECT_GE(packed.packed, 23);
-  for (const auto& [name, parts] : apart.results.kept) {
-    ASSERT_EQ(packed.results.kept.at(name).size(), parts.size());
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      EXPECT_EQ(compare(packed.results.kept.at(name)[i], parts[i], rounding), std::nullopt)
-          << name << " of " << i;
+  theta <- mean[*](next) + mean[*](same) / 10
+  own <- next * none[:, new] * tanh(n)[:, new]
+  old <- fitted / 2
+}
+output theta
+output spread = sum[*](square(old))
+keep own
+keep old
+)",
+                           exact, true);
   }
-  for (const auto& [name, value] : apart.results.outputs)
-    EXPECT_EQ(compare(packed.results.outputs.at(name), value, rounding), std::nullopt) << name;
 }
 
 // A private state goes on where it was, at its client and for it alone: after three iterations of own <- own / 2 + v it is
