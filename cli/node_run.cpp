@@ -8,6 +8,7 @@
 
 #include "cli/node.h"
 #include "cli/output.h"
+#include "starfold/data/memory.h"
 #include "starfold/node/server.h"
 #include "starfold/plan/explain.h"
 #include "starfold/study/options.h"
@@ -41,6 +42,14 @@ void keep_memory_private() {
   prctl(PR_SET_DUMPABLE, 0);
 }
 
+// A source that cannot be read, or has not the columns that the file lists, is a mistake of the file: nobody should find it first
+// who asks for it.
+void check_sources(const NodeConfig& config) {
+  const MemoryPlan memory = plan_memory(0);
+  Tables tables({memory.reader, memory.records});
+  for (const NodeSource& source : config.sources) open_node_source(config, source, tables);
+}
+
 }  // namespace
 
 int node_serve(const std::string& file) {
@@ -50,6 +59,7 @@ int node_serve(const std::string& file) {
     NodeConfig config = read_node_config(file);
     for (const std::string& warning : config.warnings)
       complain(fmt::format("warning: {}\n", warning));
+    check_sources(config);
     Desk desk(std::move(config));
     ServerSignals signals;
     signals.stop = &node_stop_requested;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "starfold/formula/functions.h"
+
 namespace starfold::formula {
 namespace {
 
@@ -295,6 +297,24 @@ Formula without_dot(const Formula& formula, const std::vector<std::string>& rest
 
 Terms expand(const Formula& formula, const std::vector<std::string>& rest) {
   return Expander(without_dot(formula, rest)).expand();
+}
+
+std::vector<Expr> conditions_in(const Formula& formula) {
+  std::vector<Expr> found;
+  std::set<std::string> seen;
+  std::vector<const Expr*> pending = {&formula.right};
+  if (formula.response) pending.push_back(&*formula.response);
+  if (formula.group) pending.push_back(&*formula.group);
+  while (!pending.empty()) {
+    const Expr& expr = *pending.back();
+    pending.pop_back();
+    for (const Expr& arg : expr.args) pending.push_back(&arg);
+    if (expr.kind != Expr::Kind::call) continue;
+    const Function* function = find_function(expr.text, expr.args.size());
+    if (function != nullptr && function->truth && seen.insert(to_text(expr)).second)
+      found.push_back(expr);
+  }
+  return found;
 }
 
 std::vector<std::string> names_in(const Expr& expr) {

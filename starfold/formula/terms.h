@@ -28,6 +28,9 @@ bool has_dot(const Formula& formula);
 // The formula with names in the place of `.`.
 Formula without_dot(const Formula& formula, const std::vector<std::string>& rest);
 
+// The parts of a formula that are true or false of a record: comparisons and what is put together of them, each once.
+std::vector<Expr> conditions_in(const Formula& formula);
+
 // The names of columns that an expression uses, each once, in order; `pi` among them.
 std::vector<std::string> names_in(const Expr& expr);
 // The same for both sides.

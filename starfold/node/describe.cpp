@@ -166,7 +166,8 @@ std::vector<std::string> rules(const Policy& policy) {
       break;
   }
   rule("local_blocks", policy.local_blocks
-                           ? "results of `each client` may be put together and leave"
+                           ? "results of `each client` may be put together and leave; on how many "
+                             "records they rest inside is not looked at"
                            : "results of `each client` do not leave");
   rule("privacy", policy.privacy_required ? "only studies that add noise for differential privacy"
                                           : "noise for differential privacy is not asked for");

@@ -10,6 +10,7 @@
 #include "starfold/base/utf8.h"
 #include "starfold/data/memory.h"
 #include "starfold/data/npy.h"
+#include "starfold/node/chosen.h"
 #include "starfold/node/description.h"
 #include "starfold/node/desk_session.h"
 #include "starfold/node/disk.h"
@@ -235,11 +236,11 @@ void Desk::load(Session& session, const Bindings& bindings) {
   Tables tables({memory_.reader, room});
   std::optional<DataSource> source;
   ColumnPlan plan;
+  Categoricals categoricals = bindings.factors;
   try {
     source = open_node_source(config_, *session.source, tables);
     session.data = data_hash(session.source->location);
     ColumnBindings choices;
-    Categoricals categoricals = bindings.factors;
     for (const auto& [input, columns] : bindings.columns) {
       for (const BoundColumn& column : columns) {
         choices[input].columns.push_back(column.name);
@@ -254,9 +255,11 @@ void Desk::load(Session& session, const Bindings& bindings) {
   }
   require(forbids_columns(*session.source, plan));
   try {
-    Client client =
-        load_client(program, *source, plan, {bindings.missing, options_.threads}, tables.room())
-            .client;
+    const LoadOptions options{bindings.missing, options_.threads};
+    if (!has_own_noise(session.terms))
+      require(
+          forbids_choice(config_.policy, *source, bindings, categoricals, options, tables.room()));
+    Client client = load_client(program, *source, plan, options, tables.room()).client;
     EngineOptions engine;
     engine.threads = options_.threads;
     engine.room = room_;

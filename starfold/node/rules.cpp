@@ -43,6 +43,27 @@ std::int64_t state_numbers(const Plan& plan, const Merge& merge, const SizeValue
   return count < static_cast<double>(beyond) ? static_cast<std::int64_t>(count) : beyond;
 }
 
+// Whether a plan folds by these merges alone.
+Forbidden forbids_merges(const Policy& policy, const Plan& plan) {
+  for (const Round* round : rounds_of(plan)) {
+    for (const Merge& merge : round->merges) {
+      if (!contains(policy.merges, merge.monoid->name))
+        return no(Refusal::merges, "{} merges by {}, which is not in the list `merges`",
+                  describe_fold(plan, merge.fold), merge.monoid->name);
+    }
+  }
+  return std::nullopt;
+}
+
+// The same for the blocks in it, and for those in them.
+Forbidden forbids_merges_in_blocks(const Policy& policy, const Plan& plan) {
+  for (const auto& [node, block] : plan.blocks) {
+    if (const Forbidden forbidden = forbids_merges(policy, *block)) return forbidden;
+    if (const Forbidden forbidden = forbids_merges_in_blocks(policy, *block)) return forbidden;
+  }
+  return std::nullopt;
+}
+
 // The record set that a fold folds.
 std::string folded_set(const Plan& plan, const Merge& merge) {
   for (const ir::NodeId arg : plan.program.graph[merge.fold].args) {
@@ -174,19 +195,16 @@ Forbidden forbids_program(const Policy& policy, const NodeSource& source, const 
                   printable(input.name), printable(name), source.name);
     }
   }
-  for (const Round* round : rounds_of(plan)) {
-    for (const Merge& merge : round->merges) {
-      if (!contains(policy.merges, merge.monoid->name))
-        return no(Refusal::merges, "{} merges by {}, which is not in the list `merges`",
-                  describe_fold(plan, merge.fold), merge.monoid->name);
-    }
-  }
+  if (const Forbidden forbidden = forbids_merges(policy, plan)) return forbidden;
   const std::vector<bool> split = ir::find_split(plan.program);
   for (const Round* round : rounds_of(plan)) {
     for (const Merge& merge : round->merges) {
-      if (split[merge.fold] && !policy.local_blocks)
+      if (!split[merge.fold]) continue;
+      if (!policy.local_blocks)
         return no(Refusal::local_blocks, "{} lets out what this client computes on its own",
                   describe_fold(plan, merge.fold));
+      // What shows single records does so inside a block too.
+      if (const Forbidden forbidden = forbids_merges_in_blocks(policy, plan)) return forbidden;
     }
   }
   if (const std::string why = unsupported(plan); !why.empty())

@@ -100,9 +100,16 @@ std::string numbers(const std::optional<Size>& count, const SizeValues& sizes) {
 }
 
 std::string amount(const Type& type, const SizeValues& sizes) {
-  std::string text;
+  std::vector<std::string> extents;
   for (const Dim& dim : type.dims) {
-    if (!dim.star) text += (text.empty() ? "" : " \u00d7 ") + size_text(dim.size, sizes);
+    if (!dim.star) extents.push_back(size_text(dim.size, sizes));
+  }
+  std::string text;
+  for (const std::string& extent : extents) {
+    const bool sum = extent.find('+') != std::string::npos ||
+                     extent.find("\u2212") != std::string::npos;  // as formulas write it
+    text += (text.empty() ? "" : " \u00d7 ") +
+            (sum && extents.size() > 1 ? "(" + extent + ")" : extent);
   }
   std::string words = text.empty() ? "one number" : text + " numbers";
   if (!type.federated()) return words;

@@ -48,6 +48,9 @@ SELECTIONS = {
     "the moments of one": "output v = var[*](where(id == 7, x, 0))",
     "bisection towards the largest": "state lo : [] = 0\nstate hi : [] = 200\nrepeat 30 {\n  let mid = (lo + hi) / 2\n  let n = sum[*](x > mid)\n"
                                      "  lo <- where(n > 0, mid, lo)\n  hi <- where(n > 0, hi, mid)\n}\noutput lo",
+    "conditions that leave one out together": "output s = sum[*](((id < 7) + (id > 7)) * x)",
+    "a sign that leaves one out": "output s = sum[*](sign(abs(id - 7)) * x)",
+    "a sign that turns one": "output s = sum[*](sign(id - 199.5) * x)",
     "logsumexp of one": "output s = logsumexp[*](where(id == 7, x, -1000))",
 }
 
@@ -62,6 +65,38 @@ def test_support(one, attack):
     assert err.strip().endswith("error: client north refuses: refused by the policy of this client")
     line = one.nodes[0].lines()[-1]
     assert line["decision"] == "refused" and line["rule"] == "min_support" and line["counted"] is True
+
+
+BOUND = "input x : [*, p]\ninput y : [*]\noutput s = x' @ y\noutput t = sum[*](sum[2](x) * y)\n"
+EACH_ID = "[categorical.id]\nlevels = [" + ", ".join(f'"{i}"' for i in range(1, 201)) + "]\nreference = \"7\""
+
+
+@pytest.mark.parametrize("inputs, extra", [
+    ('formula = "age ~ 0 + I(1 - (id == 7))"', ""),
+    ('formula = "age ~ bmi + ifelse(id != 7, bmi, 0)"', ""),
+    ('formula = "age ~ 0 + I(1 - (id > 6 & id < 8))"', ""),
+    ('formula = "ifelse(id == 7, 0, age) ~ bmi"', ""),
+    ('formula = "age ~ bmi:I(id >= 199)"', ""),
+    ('x = ["id"]\ny = "age"', EACH_ID),
+    ('formula = "age ~ id"', EACH_ID),
+])
+def test_what_bindings_choose_records_by(one, inputs, extra):
+    """Comparisons of a formula and levels of columns are conditions like those of a program, which sees only what they have become."""
+    err = refused(one.run(one.study(BOUND, inputs, extra=extra)))
+    assert not any(c.isdigit() for c in err)
+    line = one.nodes[0].lines()[-1]
+    assert line["rule"] == "min_support" and line["counted"] is True
+
+
+@pytest.mark.parametrize("inputs, extra", [
+    ('formula = "age ~ I(bmi > 25) + ifelse(id > 100, bmi, 0)"', ""),
+    ('formula = "age ~ bmi + factor(ward)"', '[categorical.ward]\nlevels = ["1", "2", "3", "4"]'),  # nobody is in the last
+    ('x = ["ward", "bmi"]\ny = "age"', '[categorical.ward]\nlevels = ["1", "2", "3"]'),
+])
+def test_what_bindings_may_choose_by(one, inputs, extra):
+    program = BOUND.split("output t")[0]
+    code, answer, err = one.run(one.study(program, inputs, extra=extra))
+    assert code == 0, err
 
 
 def test_rounding_hides_nothing(nodes):

@@ -112,6 +112,13 @@ def test_mistakes_have_their_place(starfold, node, old, new, line, words):
     assert len(result.err.splitlines()) == 1
 
 
+def test_a_node_without_its_columns_does_not_start(starfold, node):
+    write_node(node, NODE.replace('"sex"', '"weight"'))
+    result = starfold("node", "serve", node / "NODE.toml", timeout=60)
+    assert result.code == 2 and "data.visits has no column weight" in result.err and "listening" not in result.out
+    assert not (node / "north.sock").exists()
+
+
 def test_a_pipe_is_no_file(starfold, node):
     os.mkfifo(node / "pipe.csv")
     write_node(node, NODE.replace("visits.csv", "pipe.csv"))

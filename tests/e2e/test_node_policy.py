@@ -101,6 +101,19 @@ def test_programs_that_are_approved(run, nodes):
     assert run(LOOP, 'x = "age"', again=True) == (1, "programs")
 
 
+def test_local_blocks(run):
+    program = "input x : [*]\nlet m = each client { FOLD }\noutput s = mean[*](m)\n"
+    mean = program.replace("FOLD", "mean[*](x)")
+    assert run(mean, 'x = "age"') == (1, "local_blocks")
+    assert run(mean, 'x = "age"', "local_blocks = true") == (0, None)
+    # What shows single records does so inside a block too.
+    largest = program.replace("FOLD", "max[*](x)")
+    assert run(largest, 'x = "age"', "local_blocks = true") == (1, "merges")
+    assert run(largest, 'x = "age"', 'local_blocks = true\nmerges = ["sum", "count", "max"]') == (0, None)
+    inner = "input x : [*]\nlet m = each client {\n  state b = 0\n  repeat batches(50, 1) {\n    b <- max[*](x)\n  }\n  b\n}\noutput s = mean[*](m)\n"
+    assert run(inner, 'x = "age"', "local_blocks = true") == (1, "merges")
+
+
 def test_privacy_and_secure_aggregation(run):
     assert run(MEAN, X, 'privacy = "required"') == (1, "privacy")
     assert run(MEAN, X, 'secure_aggregation = "required"') == (1, "secure_aggregation")

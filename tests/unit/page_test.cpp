@@ -97,6 +97,9 @@ TEST(Page, FormulasReadLikeMathematics) {
   EXPECT_EQ(page::formula("p*p + 7*p + 9"),
             "<span class=\"formula\"><i>p</i><sup>2</sup>\u00a0+ 7\u2009<i>p</i>\u00a0+ 9</span>");
   EXPECT_EQ(plain(page::formula("2*p*q - 1")), "2\u2009p\u2009q\u00a0\u2212 1");
+  const std::string matrix = "input x : [*, p]\nlet z = concat[2](ones(1), x)\noutput h = z' @ z\n";
+  EXPECT_NE(plain(explained(matrix)).find("(p\u00a0+ 1) \u00d7 (p\u00a0+ 1) numbers"),
+            std::string::npos);
   EXPECT_EQ(page::grouped(1234567), "1\u202f234\u202f567");
   EXPECT_EQ(page::grouped(-123), "-123");
   EXPECT_EQ(page::grouped(-1234), "-1\u202f234");
