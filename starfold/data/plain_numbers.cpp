@@ -11,6 +11,8 @@ namespace {
 // Two numbers at once, which every processor of its kind can do.
 using Pair = double __attribute__((vector_size(16)));
 using PairBits = std::int64_t __attribute__((vector_size(16)));
+using Floats = float __attribute__((vector_size(8)));
+using Wholes = std::int32_t __attribute__((vector_size(8)));
 
 // Records at a time: a cache line of each column is written whole.
 constexpr std::size_t line = 8;
@@ -40,7 +42,13 @@ double number_of(T value, bool& inexact) {
 // Two values, so many bytes apart.
 template <typename T>
 Pair pair_at(const char* at, std::int64_t apart, bool& inexact) {
-  if (std::is_same_v<T, double> && apart == sizeof(double)) return value_at<Pair>(at);
+  if (apart == static_cast<std::int64_t>(sizeof(T))) {
+    if constexpr (std::is_same_v<T, double>) return value_at<Pair>(at);
+    if constexpr (std::is_same_v<T, float>)
+      return __builtin_convertvector(value_at<Floats>(at), Pair);
+    if constexpr (std::is_same_v<T, std::int32_t>)
+      return __builtin_convertvector(value_at<Wholes>(at), Pair);
+  }
   return Pair{number_of(value_at<T>(at), inexact), number_of(value_at<T>(at + apart), inexact)};
 }
 
