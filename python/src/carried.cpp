@@ -24,7 +24,7 @@ class CarriedRun {
              const std::string& identity) {
     GivenByName given;
     run_.study = study_of(program, clients, columns, values, levels, options, given);
-    run_.program = following(program, run_.study);
+    run_.program = following(program, run_.study, given);
     guarded([&] { begin(given, identity); });
   }
 

@@ -1,6 +1,11 @@
 // Coordinator and node as machines: bytes in, bytes out. Any transport can carry a run between them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "runs.h"
 #include "starfold/base/error.h"
+#include "starfold/base/utf8.h"
 #include "starfold/data/binding_text.h"
 #include "starfold/federation/coordinator.h"
 #include "starfold/federation/node.h"
@@ -15,14 +20,16 @@ std::string_view view_of_bytes(const nb::bytes& bytes) { return {bytes.c_str(), 
 class CoordinatorMachine {
  public:
   CoordinatorMachine(const Program& program, std::vector<std::string> clients,
-                     const nb::dict& values, RunIdentity identity, bool exact)
+                     const nb::dict& values, const Names& columns, RunIdentity identity, bool exact)
       : clients_(std::move(clients)), identity_(std::move(identity)) {
     Study study;
     study.exact = exact;
+    for (const auto& [input, names] : columns) study.bindings[input] = {names, false};
     program_ = following(program, study);
     for (const auto& [name, value] : values)
       study.values.emplace(nb::cast<std::string>(name), tensor_of(nb::cast<Array>(value)));
     guarded([&] {
+      check_columns(columns);
       check_study(study, program_->compilation.program);
       settings_ = study_settings(study, program_->compilation.program);
       machine_.emplace(program_, settings_, clients_, nullptr, identity_);
@@ -59,6 +66,17 @@ class CoordinatorMachine {
       throw;
     } catch (...) {
       raise_trouble(program_.get());
+    }
+  }
+
+  void check_columns(const Names& columns) const {
+    const auto& inputs = program_->compilation.program.inputs;
+    for (const auto& [name, bound] : columns) {
+      if (std::none_of(inputs.begin(), inputs.end(), [&, &name = name](const ir::Input& input) {
+            return input.type.federated() && input.name == name;
+          }))
+        throw StudyError(
+            fmt::format("bind: the program has no federated input {}", printable(name)));
     }
   }
 
@@ -223,7 +241,8 @@ void make_coordinator(CoordinatorMachine* self, const Program& program,
   identity.sources = std::move(sources);
   try {
     if (!columns.empty()) identity.bindings = binding_text(bindings_of(columns, levels, missing));
-    new (self) CoordinatorMachine(program, std::move(clients), values, std::move(identity), exact);
+    new (self) CoordinatorMachine(program, std::move(clients), values, columns, std::move(identity),
+                                  exact);
   } catch (const nb::python_error&) {
     throw;
   } catch (const std::runtime_error&) {

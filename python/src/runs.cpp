@@ -1,6 +1,7 @@
 // Runs: a program over clients whose data lies here or in files.
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 #include "runs.h"
 #include "starfold/page/entries.h"
@@ -132,7 +133,7 @@ Run run_program(const Program& program, const nb::list& clients, const Names& co
                 bool reference, const nb::object& progress) {
   GivenByName given;
   Study study = study_of(program, clients, columns, values, levels, options, given);
-  const std::shared_ptr<const CompiledProgram> compiled = following(program, study);
+  const std::shared_ptr<const CompiledProgram> compiled = following(program, study, given);
   return carry_out(std::move(study), compiled, reference, false, progress, std::move(given));
 }
 
@@ -209,18 +210,29 @@ Study study_of(const Program& program, const nb::list& clients, const Names& col
   }
 }
 
-std::shared_ptr<const CompiledProgram> following(const Program& program, const Study& study) {
+std::shared_ptr<const CompiledProgram> following(const Program& program, const Study& study,
+                                                 const GivenByName& given) {
   try {
     const bool intercept = study.formula.empty() || has_intercept(study.formula);
     const auto& inputs = program.compiled->compilation.program.inputs;
-    const bool known =
-        std::all_of(study.bindings.begin(), study.bindings.end(), [&](const auto& binding) {
-          return std::any_of(inputs.begin(), inputs.end(),
-                             [&](const auto& input) { return input.name == binding.first; });
-        });
+    const auto is_input = [&](const std::string& name) {
+      return std::any_of(inputs.begin(), inputs.end(),
+                         [&](const auto& input) { return input.name == name; });
+    };
+    const bool known = std::all_of(study.bindings.begin(), study.bindings.end(),
+                                   [&](const auto& binding) { return is_input(binding.first); });
     const bool offset = !study.formula.empty() && has_offset(study.formula);
-    if (intercept && !study.exact && known && !offset) return program.compiled;
-    return open_program(study, program.compiled->text);
+    std::set<std::string> arrays;  // that are inputs which may be left out
+    for (const auto& [client, table] : given) {
+      const auto* const own = dynamic_cast<const GivenArrays*>(table.get());
+      if (own == nullptr) continue;
+      for (const auto& [name, array] : own->arrays()) {
+        if (!is_input(name) && has_optional_input(program.compiled->text.text, name))
+          arrays.insert(name);
+      }
+    }
+    if (intercept && !study.exact && known && !offset && arrays.empty()) return program.compiled;
+    return open_program(study, program.compiled->text, arrays);
   } catch (...) {
     raise_trouble(program.compiled.get());
   }

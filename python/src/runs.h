@@ -20,7 +20,8 @@ Study study_of(const Program& program, const nb::list& clients, const Names& col
                GivenByName& given);
 
 // The program as the study needs it: planned for an exact run, without an intercept where the formula has none, with a weight or an
-// offset where the study gives one.
-std::shared_ptr<const CompiledProgram> following(const Program& program, const Study& study);
+// offset where the study gives one or clients bring one among their arrays.
+std::shared_ptr<const CompiledProgram> following(const Program& program, const Study& study,
+                                                 const GivenByName& given = {});
 
 }  // namespace starfold::python

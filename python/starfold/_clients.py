@@ -74,6 +74,10 @@ def wanted(program, columns: Mapping[str, List[str]], formula: Optional[str]) ->
 
 def native(array: np.ndarray) -> np.ndarray:
     """An array whose numbers the engine knows, the same one where it can be."""
+    if isinstance(array, np.ma.MaskedArray):
+        if np.ma.is_masked(array):
+            raise DataError("an array has masked values: fill them, with array.filled(...), or leave their records out")
+        array = array.data
     if array.dtype.kind in "fiub" and array.dtype.itemsize <= 8:
         if not array.dtype.isnative:
             return array.astype(array.dtype.newbyteorder("="))
@@ -115,7 +119,7 @@ def from_arrays(arrays: Mapping[str, Any], table: bool) -> "_engine.Given":
     taken = _engine.Given()
     columns = table and all(np.ndim(value) == 1 for value in arrays.values())
     for name, value in arrays.items():
-        array = np.asarray(value)
+        array = value if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
         if columns and array.dtype.kind in "UO":  # texts
             add_texts(taken, str(name), array)
             continue

@@ -147,8 +147,10 @@ void check_kind(const std::vector<DataSource>& sources, const BoundColumn& colum
     const ColumnInfo info = info_of(source, column.name);
     const std::string name = shown(column.name);
     if (info.kind == ColumnKind::other) {
-      throw RunError(fmt::format("client {}: column {} is a {} and cannot become a number",
-                                 source.client, name, info.type));
+      const bool vowel =
+          std::string_view("aeiou").find(info.type.front()) != std::string_view::npos;
+      throw RunError(fmt::format("client {}: column {} is {} {} and cannot become a number",
+                                 source.client, name, vowel ? "an" : "a", info.type));
     }
     if (info.kind != ColumnKind::text || column.categorical) continue;
     if (!info.note.empty())

@@ -28,6 +28,11 @@ bool brings_inputs(const ir::Program& program, const DataSource& source,
   // Without bindings arrays go by their names; those of files do so anyway.
   if (bindings.empty()) return given != nullptr;
   if (!std::all_of(program.inputs.begin(), program.inputs.end(), has_input)) return false;
+  // A matrix for which nothing is bound can only be the array of its name.
+  if (std::any_of(program.inputs.begin(), program.inputs.end(), [&](const ir::Input& input) {
+        return input.type.federated() && input.type.rank() > 1 && bindings.count(input.name) == 0;
+      }))
+    return true;
   const auto has_columns = [&](const auto& binding) {
     const ColumnChoice& choice = binding.second;
     return !choice.rest && std::all_of(choice.columns.begin(), choice.columns.end(),

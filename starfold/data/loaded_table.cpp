@@ -7,10 +7,12 @@
 #include <bit>
 #include <cstring>
 #include <mutex>
+#include <optional>
 
 #include "starfold/base/error.h"
 #include "starfold/base/parallel.h"
 #include "starfold/data/memory_table.h"
+#include "starfold/data/plain_numbers.h"
 #include "starfold/runtime/numbers.h"
 
 namespace starfold {
@@ -184,6 +186,12 @@ class LoadedTable : public RecordTable {
     check_flaws(found, *load_.table, load_.use.uses, load_.use.design, load_.missing);
   }
   const Flaws& flaws() const { return flaws_; }
+  // Its numbers where they lie, if that is all it is made of.
+  const PlainNumbers* plain() const { return plain_ ? &*plain_ : nullptr; }
+  bool takes_nan() const { return load_.missing != Missing::error; }
+  // Some of its records, from `first` on.
+  std::unique_ptr<RecordCursor> watch(std::int64_t first, std::int64_t count, std::size_t block,
+                                      std::size_t stride) const;
 
  private:
   // Where dropping moves no record, any part can be read by itself.
@@ -199,6 +207,20 @@ class LoadedTable : public RecordTable {
     while (reader.next() && reader.flaws().dropped == 0) {
     }
     return reader.flaws().dropped == 0;
+  }
+
+  void find_plain() {
+    const auto* const table = dynamic_cast<const InMemoryTable*>(load_.table.get());
+    const std::vector<ColumnUse>& uses = load_.use.uses;
+    const auto is_number = [&](const ColumnUse& use) {
+      return !use.categorical && table->parts(use.column) != nullptr;
+    };
+    if (table == nullptr || load_.use.design.design ||
+        !std::all_of(uses.begin(), uses.end(), is_number))
+      return;
+    std::vector<const std::vector<CellBlock>*> parts;
+    for (const std::size_t place : order_) parts.push_back(table->parts(uses[place].column));
+    plain_ = PlainNumbers::of(parts);
   }
 
   std::size_t place_inputs() {
@@ -237,15 +259,40 @@ class LoadedTable : public RecordTable {
     dropped_ = flaws_.dropped;
   }
 
-  // Reads and keeps it when there is room. What is read in every round anyway is not read here: who
+  // Reads and keeps it when there is room. A file that is read in every round anyway is not read here: who
   // reads it looks for flaws.
   void open_in_parts(std::int64_t room) {
     records_ = *load_.table->known_records();
     const auto bytes = static_cast<std::int64_t>(blocks() * store_.block_bytes());
     keep_ = bytes <= room && (!in_memory() || bytes <= worth_copying);
-    if (!keep_) return;
+    if (!keep_) {
+      if (in_memory()) look_through();
+      return;
+    }
     for (std::size_t b = 0; b < blocks(); ++b) store_.add();
     flaws_ = read_in_parts();
+  }
+
+  // What may not be there is found before the first round, which is quick where nothing is converted.
+  void look_through() {
+    find_plain();
+    if (!plain_) {
+      read_in_parts();
+      return;
+    }
+    if (takes_nan() && plain_->is_exact()) return;
+    std::atomic<bool> found = false;
+    in_parts([&](std::size_t first, std::size_t last) {
+      std::vector<double> passing(columns_ * block_records);
+      for (std::size_t b = first; b < last && !found; ++b) {
+        const std::size_t start = b * block_records;
+        const PlainNumbers::Seen seen =
+            plain_->read(start, std::min(block_records, static_cast<std::size_t>(records_) - start),
+                         passing.data(), block_records);
+        if (seen.inexact || (seen.nan && !takes_nan())) found = true;
+      }
+    });
+    if (found) read_in_parts();
   }
 
   std::size_t blocks() const {
@@ -254,18 +301,26 @@ class LoadedTable : public RecordTable {
 
   // All parts at once, to its end, so that a message can count all flaws.
   Flaws read_in_parts() const {
-    const std::size_t blocks = this->blocks();
-    const std::size_t parts = std::clamp<std::size_t>(
-        blocks / 64, 1, static_cast<std::size_t>(std::max(load_.threads, 1)));
     Flaws flaws(load_.use.uses.size(), load_.use.design.variables());
     std::mutex mutex;
-    in_parallel(parts, parts, [&](std::size_t part) {
-      const Flaws found = read_blocks(part * blocks / parts, (part + 1) * blocks / parts);
+    in_parts([&](std::size_t first, std::size_t last) {
+      const Flaws found = read_blocks(first, last);
       const std::lock_guard lock(mutex);
       flaws.add(found);
     });
     check_flaws(flaws, *load_.table, load_.use.uses, load_.use.design, load_.missing);
     return flaws;
+  }
+
+  // Blocks first, ..., last - 1 by each thread.
+  template <typename Work>
+  void in_parts(const Work& work) const {
+    const std::size_t blocks = this->blocks();
+    const std::size_t parts = std::clamp<std::size_t>(
+        blocks / 64, 1, static_cast<std::size_t>(std::max(load_.threads, 1)));
+    in_parallel(parts, parts, [&](std::size_t part) {
+      work(part * blocks / parts, (part + 1) * blocks / parts);
+    });
   }
 
   Flaws read_blocks(std::size_t first, std::size_t last) const {
@@ -286,6 +341,7 @@ class LoadedTable : public RecordTable {
   std::vector<std::size_t> order_;  // for each column of a block, which of the reader's it is
   BlockStore store_;
   Digest digest_;
+  std::optional<PlainNumbers> plain_;
   bool keep_ = true;
   std::int64_t dropped_ = 0;
   Flaws flaws_;
@@ -332,14 +388,43 @@ class WatchedCursor : public RecordCursor {
   Digest digest_;
 };
 
+// Numbers from where they lie. What may not be there is met again by who counts it and says so.
+class PlainCursor : public RecordCursor {
+ public:
+  PlainCursor(const LoadedTable& table, std::int64_t first, std::size_t block, std::size_t stride)
+      : table_(table), at_(first), block_(block), stride_(stride) {}
+
+  std::size_t next(double* to) override {
+    const std::int64_t count = std::min(static_cast<std::int64_t>(block_), table_.records() - at_);
+    const PlainNumbers::Seen seen = table_.plain()->read(
+        static_cast<std::size_t>(at_), static_cast<std::size_t>(count), to, stride_);
+    if (seen.inexact || (seen.nan && !table_.takes_nan()))
+      table_.watch(at_, count, block_, stride_)->next(to);
+    at_ += count;
+    return static_cast<std::size_t>(count);
+  }
+
+ private:
+  const LoadedTable& table_;
+  std::int64_t at_;
+  std::size_t block_;
+  std::size_t stride_;
+};
+
 std::unique_ptr<RecordCursor> LoadedTable::read(std::int64_t first, std::size_t block,
                                                 std::size_t stride) const {
   if (keep_) return std::make_unique<MemoryCursor>(*this, first, block, stride);
+  if (plain_) return std::make_unique<PlainCursor>(*this, first, block, stride);
+  return watch(first, records_ - first, block, stride);
+}
+
+std::unique_ptr<RecordCursor> LoadedTable::watch(std::int64_t first, std::int64_t count,
+                                                 std::size_t block, std::size_t stride) const {
   // Records that are dropped have numbers too, so that where dropping is asked for all are read.
-  const RecordRange range = can_split() ? RecordRange{first, records_} : RecordRange{};
+  const RecordRange range = can_split() ? RecordRange{first, first + count} : RecordRange{};
   try {
-    return std::make_unique<WatchedCursor>(*this, cursor(range, block, stride), records_ - first,
-                                           block, stride);
+    return std::make_unique<WatchedCursor>(*this, cursor(range, block, stride), count, block,
+                                           stride);
   } catch (const RunError& error) {
     throw RunError(fmt::format("client {}: {}", load_.client, error.what()));
   }

@@ -258,6 +258,9 @@ class MemoryTable : public InMemoryTable {
   std::shared_ptr<const Categorical> own_levels(std::size_t column) const override {
     return columns_[column].levels;
   }
+  const std::vector<CellBlock>* parts(std::size_t column) const override {
+    return &columns_[column].blocks;
+  }
   std::unique_ptr<TableScan> scan(const std::vector<ColumnUse>& uses,
                                   RecordRange range) const override;
   LevelCounts levels(std::size_t column, std::size_t most) const override;

@@ -78,6 +78,8 @@ class InMemoryTable : public Table {
  public:
   // The levels that a column declares itself, as a factor does; null: none.
   virtual std::shared_ptr<const Categorical> own_levels(std::size_t) const { return nullptr; }
+  // The parts of a column where they lie; null: it has none of its own.
+  virtual const std::vector<CellBlock>* parts(std::size_t) const { return nullptr; }
 };
 
 // RunError when columns differ in length or two have one name.

@@ -146,12 +146,19 @@ std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramO
                       given_inputs(study));
 }
 
-std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramText text) {
+bool has_optional_input(std::string_view text, const std::string& name) {
+  return text.find(fmt::format("# with {}: input ", name)) != text.npos;
+}
+
+std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramText text,
+                                                    const std::set<std::string>& arrays) {
   ProgramOptions options;
   options.load = modules_beside(text.name);
   options.planning.exact = study.exact;
+  std::set<std::string> given = given_inputs(study);
+  given.insert(arrays.begin(), arrays.end());
   if (text.name.starts_with(fmt::format("lib/{}", library_programs)))
-    text.text = with_given(text.text, given_inputs(study));
+    text.text = with_given(text.text, given);
   if (!study.formula.empty() && !has_intercept(study.formula)) {
     options.load = without_intercept(std::move(options.load));
     text.modules.clear();  // they are found again

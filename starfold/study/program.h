@@ -35,7 +35,10 @@ std::shared_ptr<const CompiledProgram> open_program(const std::string& name,
 // The program of a study, with an intercept unless its formula has none. UsageError also when the formula is none.
 std::shared_ptr<const CompiledProgram> open_program(const Study& study,
                                                     ProgramOptions options = {});
-// The same for a text that was read already.
-std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramText text);
+// The same for a text that was read already. `arrays` are inputs that clients bring by name.
+std::shared_ptr<const CompiledProgram> open_program(const Study& study, ProgramText text,
+                                                    const std::set<std::string>& arrays = {});
+// Whether a text has an input of this name that may be left out.
+bool has_optional_input(std::string_view text, const std::string& name);
 
 }  // namespace starfold

@@ -140,12 +140,12 @@ void run_here(StudyRun& run, const Settings& settings, const RunControl& control
   StudyData data;
   try {
     data = load_study(run.study, typed, settings, control.given);
+    require_records(run.study, data);
   } catch (const RunError& error) {
     throw DataError(error);
   }
   const double load_seconds = loading.seconds();
   if (control.loaded) control.loaded();
-  require_records(run.study, data);
   Evidence evidence{{}, data.columns};
   for (const Pack& pack : data.packs) {
     if (pack.records.table) evidence.tables.push_back(pack.records.table);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -111,10 +112,15 @@ void write_page(const std::string& path, const std::string& html) {
     replace_text(path, page);
     return;
   }
+  const bool fresh = fs::symlink_status(path, error).type() == fs::file_type::not_found;
+  errno = 0;
   std::ofstream out(path, std::ios::binary);
   out << page;
   out.flush();
-  if (!out) throw RunError(fmt::format("{} cannot be written", printable(path)));
+  if (out) return;
+  const std::string reason = std::generic_category().message(errno);
+  if (fresh) fs::remove(path, error);  // half a page is none
+  throw RunError(fmt::format("{} cannot be written: {}", printable(path), reason));
 }
 
 }  // namespace starfold

@@ -342,3 +342,16 @@ def test_private_studies_and_warnings(tmp_path):
     assert abs(fit["m"] - 49) < 10 and fit.privacy["epsilon"] == 1 and len(fit.privacy["rounds"]) == 1
     plain = sf.compile("input x : [*]\noutput s = std[*](x)\n").run({"a": {"x": np.array([1.0])}})
     assert plain.privacy is None and plain.warnings == ["results without a value (nan): s"]
+
+
+def test_a_full_disk_leaves_no_half_of_a_page(tmp_path):
+    """Files may not grow beyond 2000 bytes, as on a disk that is full."""
+    code = ("import resource, signal, sys\nimport numpy as np, starfold as sf\n"
+            "fit = sf.lib.summary.run({'a': {'x': np.ones((5, 2))}})\n"
+            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
+            "for write in (fit.report, fit.save):\n"
+            "    try: write(sys.argv[1])\n"
+            "    except sf.RunError as error: print(error)\n")
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "there")], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.count("there cannot be written: File too large") == 2, done.stdout + done.stderr
+    assert not list(tmp_path.iterdir())

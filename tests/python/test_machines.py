@@ -73,3 +73,37 @@ def test_pygments():
     tokens = list(get_lexer_by_name("starfold").get_tokens("# a mean\ninput x : [*, p]\noutput m = mean[*](x) + 1.5e-3\n"))
     assert not any(kind is Token.Error for kind, _ in tokens)
     assert (Token.Name.Builtin, "mean") in tokens and (Token.Comment.Single, "# a mean") in tokens
+
+
+def weighted(data):
+    return {name: {**arrays, "weight": 1.0 + np.arange(len(arrays["y"])) % 3} for name, arrays in data.items()}
+
+
+def test_weights_among_arrays_are_taken(data):
+    """An array named like an input that may be left out is that input: by itself where clients are given, by `bind` where others hold them."""
+    import pandas as pd
+    clients = weighted(data)
+    tables = {name: pd.DataFrame({"a": one["x"][:, 0], "b": one["x"][:, 1], "y": one["y"], "w": one["weight"]}) for name, one in clients.items()}
+    columns = {"x": ["a", "b"], "y": "y", "weight": "w"}
+    expected = PROGRAM.run(tables, bind=columns)["beta"]
+    assert not np.allclose(expected, PROGRAM.run(data)["beta"])
+    assert np.array_equal(PROGRAM.run(clients)["beta"], expected)
+    assert np.array_equal(PROGRAM.run(clients, bind={"weight": "weight"})["beta"], expected)
+    by_hand = sf.Coordinator(PROGRAM, list(tables), bind=columns).run({name: sf.Node(name, table) for name, table in tables.items()})
+    assert np.array_equal(by_hand["beta"], expected)
+    arrays = sf.Coordinator(PROGRAM, list(clients), bind={"weight": "weight"}).run({name: sf.Node(name, one) for name, one in clients.items()})
+    assert np.array_equal(arrays["beta"], expected)
+    exact = sf.Coordinator(PROGRAM, list(tables), bind=columns, exact=True).run({name: sf.Node(name, table) for name, table in tables.items()})
+    assert np.array_equal(exact["beta"], PROGRAM.run(clients, exact=True)["beta"])
+
+
+def test_weights_that_one_client_lacks(data):
+    clients = weighted(data)
+    del clients["bern"]["weight"]
+    with pytest.raises(sf.DataError, match="bern.*weight"):
+        PROGRAM.run(clients)
+
+
+def test_a_coordinator_with_an_input_that_is_none():
+    with pytest.raises(sf.Error, match="wieght"):
+        sf.Coordinator(PROGRAM, ["a"], bind={"x": ["a"], "y": "y", "wieght": "w"})

@@ -99,6 +99,21 @@ def test_nan_in_arrays_is_a_number_unless_it_is_dropped():
         assert sums({"x": x}, missing="drop") == (n - 1, n - 1)
 
 
+def test_masked_arrays():
+    x = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+    with pytest.raises(sf.DataError, match="masked"):  # what is masked is no number
+        sums({"x": x})
+    assert sums({"x": x.filled(np.nan)}, missing="drop") == (2, 4)
+    assert sums({"x": np.ma.array([1.0, 2.0])}) == (2, 3)
+
+
+def test_no_record_is_left(pa):
+    with pytest.raises(sf.DataError, match="no records are left"):
+        sums(pa.table({"x": pa.nulls(3, pa.float64())}), missing="drop")
+    with pytest.raises(sf.DataError, match="is an unknown type"):
+        sums(pa.table({"x": [[1], [2]]}))
+
+
 def test_named_fields():
     table = np.array([(1.0, 2), (3.0, 4)], dtype=[("x", "f8"), ("k", "i4")])
     assert sums(table) == (2, 4)
@@ -323,3 +338,56 @@ def test_formulas(clinics, pd, tmp_path):
     np.testing.assert_allclose(fit["beta"], same["beta"], rtol=1e-9)
     alone = sf.lib.logistic.run({name: {**clinic} for name, clinic in clinics.items()}, formula="dx ~ age - 1")
     assert list(alone.to_frame().index) == ["age"]
+
+
+# ---- numbers in place are the numbers of a copy, to the bit
+
+def scattered(rng, kind, records, columns):
+    """The same numbers in layouts that lie in memory in all ways."""
+    if kind == "f8" or kind == "f4":
+        plain = rng.normal(size=(records, columns)).astype(kind)
+    else:
+        plain = rng.integers(0, 100, size=(records, columns)).astype(kind)
+    wide = np.zeros((records, 2 * columns + 1), kind)
+    wide[:, 1::2] = plain
+    tall = np.zeros((3 * records, columns), kind)
+    tall[::3] = plain
+    yield from (plain, np.asfortranarray(plain), wide[:, 1::2], tall[::3], plain[::-1].copy()[::-1], plain[:, ::-1].copy()[:, ::-1])
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "f2", "i1", "u2", "i4", "i8", "u8", "?"])
+def test_in_place_and_copied_are_the_same_bits(rng, kind):
+    program = sf.compile("input x : [*, p]\ninput y : [*]\noutput g = x' @ exp(-y / 100)\noutput s = sum[*](x)\n")
+    for records, columns in [(1, 1), (7, 2), (511, 3), (513, 4), (1500, 7)]:
+        y = rng.normal(size=records)
+        views = list(scattered(rng, kind, records, columns))
+        copied = program.run({"a": {"x": views[0].astype(float), "y": y}})
+        for view in views:
+            placed = program.run({"a": {"x": view, "y": y}}, memory="1MB")  # no room for a copy
+            assert placed["g"].tobytes() == copied["g"].tobytes() and placed["s"].tobytes() == copied["s"].tobytes()
+
+
+def test_chunks_in_place(rng, pa):
+    x = rng.normal(size=(2000, 3))
+    cuts = [0, 1, 1, 700, 1212, 1999, 2000]
+    columns = {"u": pa.chunked_array([x[a:b, 0] for a, b in zip(cuts, cuts[1:])]), "v": pa.chunked_array([x[:, 1].astype("f4")[:5], x[:, 1].astype("f4")[5:]]),
+               "w": pa.array(x[:, 2])}
+    bind = {"x": ["u", "v", "w"]}
+    placed = MATRIX.run({"a": pa.table(columns)}, bind=bind, memory="1MB")
+    assert placed["q"].tobytes() == MATRIX.run({"a": pa.table(columns)}, bind=bind)["q"].tobytes()
+
+
+def test_what_may_not_be_there_is_found_in_place(pa):
+    x = np.ones(5000)
+    x[[7, 4999]] = np.nan
+    table = pa.table({"x": x})
+    with pytest.raises(sf.DataError, match="x has 2 missing values"):
+        sums(table, memory="1MB")
+    assert np.isnan(sums(table, missing="nan", memory="1MB")[1])
+    assert sums(table, missing="drop", memory="1MB") == (4998, 4998)
+    whole = np.zeros(5000, "i8")
+    whole[4000] = 2**53 + 1
+    with pytest.raises(sf.DataError, match="2\\^53"):
+        sums({"x": whole}, memory="1MB")
+    whole[4000] = 2**60
+    assert sums({"x": whole}, memory="1MB")[1] == 2**60
