@@ -3,21 +3,17 @@
 // what every import finds.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "fuzz/require.h"
 #include "starfold/diag/render.h"
 #include "starfold/federation/program.h"
 
 using namespace starfold;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void check_diagnostics(const Compilation& compiled) {
   const auto& items = compiled.diagnostics.items();

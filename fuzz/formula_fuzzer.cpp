@@ -1,8 +1,8 @@
 // Any bytes as a formula: refused with a message, or a design whose text reads back as the same formula and that computes on records.
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 
+#include "fuzz/require.h"
 #include "starfold/base/utf8.h"
 #include "starfold/formula/design.h"
 
@@ -16,10 +16,6 @@ Variable find(const Formula& formula, const std::string& name, const Expr& at) {
   if (name[0] == 'f') return {Variable::Kind::factor, {"a", "b", "c"}, 1, false, name.size() > 4};
   if (name[0] == 't') return {Variable::Kind::truth};
   return {};
-}
-
-void require(bool holds) {
-  if (!holds) std::abort();
 }
 
 }  // namespace

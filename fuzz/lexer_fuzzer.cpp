@@ -1,20 +1,12 @@
 // The lexer on any bytes: tokens in order and inside the text, and a last one.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
+#include "fuzz/require.h"
 #include "starfold/syntax/lexer.h"
 
 using namespace starfold;
-
-namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   SourceMap sources;

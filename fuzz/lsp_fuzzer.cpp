@@ -2,10 +2,10 @@
 // every question, and all that it says is JSON.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "fuzz/require.h"
 #include "starfold/base/json.h"
 #include "starfold/base/utf8.h"
 #include "starfold/editor/server.h"
@@ -15,10 +15,6 @@ using namespace starfold;
 using nlohmann::json;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 // What one server said: answers are counted.
 struct Said {

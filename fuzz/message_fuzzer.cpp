@@ -7,11 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
 
+#include "fuzz/require.h"
 #include "starfold/base/error.h"
 #include "starfold/federation/coordinator.h"
 #include "starfold/federation/node.h"
@@ -19,10 +19,6 @@
 using namespace starfold;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 const char* const text =
     "input x : [*, p]\n"

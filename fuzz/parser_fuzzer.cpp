@@ -2,23 +2,15 @@
 // to a program that is accepted again and stays as it is.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "fuzz/require.h"
 #include "starfold/diag/render.h"
 #include "starfold/syntax/format.h"
 #include "starfold/syntax/parser.h"
 
 using namespace starfold;
-
-namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   SourceMap sources;

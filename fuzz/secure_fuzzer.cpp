@@ -4,13 +4,13 @@
 // Every two bytes are a step: what happens, and to whom or where.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
 
+#include "fuzz/require.h"
 #include "starfold/base/error.h"
 #include "starfold/privacy/secure_client.h"
 #include "starfold/privacy/secure_server.h"
@@ -19,10 +19,6 @@ using namespace starfold;
 using namespace starfold::secure;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 constexpr std::uint32_t members = 4;
 const std::string run(32, 'a');

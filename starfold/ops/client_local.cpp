@@ -7,6 +7,7 @@
 
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
+#include "starfold/ops/row.h"
 #include "starfold/ops/standard.h"
 #include "starfold/signature/typing.h"
 
@@ -16,18 +17,11 @@ namespace {
 Op row(std::string name, Kernel kernel, RangeRule range, int arity, std::string surface,
        std::string rule, std::string doc, TypeRule type, Meaning meaning,
        DerivativeRule derivative = nullptr) {
-  Op op;
-  op.name = std::move(name);
-  op.family = Family::client_local;
+  Op op = begin_row(Family::client_local, arity, arity,
+                    {std::move(name), std::move(surface), std::move(rule), std::move(doc)},
+                    std::move(type), std::move(meaning), derivative);
   op.kernel = kernel;
   op.range = std::move(range);
-  op.min_args = op.max_args = arity;
-  op.surface = std::move(surface);
-  op.rule = std::move(rule);
-  op.doc = std::move(doc);
-  op.type = std::move(type);
-  op.meaning = std::move(meaning);
-  op.derivative = derivative;
   return op;
 }
 

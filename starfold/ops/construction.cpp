@@ -1,6 +1,7 @@
 // Shared-only constructions: values made from sizes and seeds, and rearrangements of shared axes.
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
+#include "starfold/ops/row.h"
 #include "starfold/ops/standard.h"
 #include "starfold/signature/typing.h"
 
@@ -10,18 +11,10 @@ namespace {
 Op row(std::string name, int min_args, int max_args, int first_size_arg, std::string surface,
        std::string rule, std::string doc, TypeRule type, Meaning meaning,
        DerivativeRule derivative = nullptr) {
-  Op op;
-  op.name = std::move(name);
-  op.family = Family::shared_only;
-  op.min_args = min_args;
-  op.max_args = max_args;
+  Op op = begin_row(Family::shared_only, min_args, max_args,
+                    {std::move(name), std::move(surface), std::move(rule), std::move(doc)},
+                    std::move(type), std::move(meaning), derivative);
   op.first_size_arg = first_size_arg;
-  op.surface = std::move(surface);
-  op.rule = std::move(rule);
-  op.doc = std::move(doc);
-  op.type = std::move(type);
-  op.meaning = std::move(meaning);
-  op.derivative = derivative;
   return op;
 }
 

@@ -4,6 +4,7 @@
 #include "starfold/base/error.h"
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
+#include "starfold/ops/row.h"
 #include "starfold/ops/standard.h"
 #include "starfold/signature/typing.h"
 
@@ -12,17 +13,9 @@ namespace {
 
 Op row(std::string name, int arity, std::string surface, std::string rule, std::string doc,
        TypeRule type, Meaning meaning, DerivativeRule derivative) {
-  Op op;
-  op.name = std::move(name);
-  op.family = Family::shared_only;
-  op.min_args = op.max_args = arity;
-  op.surface = std::move(surface);
-  op.rule = std::move(rule);
-  op.doc = std::move(doc);
-  op.type = std::move(type);
-  op.meaning = std::move(meaning);
-  op.derivative = derivative;
-  return op;
+  return begin_row(Family::shared_only, arity, arity,
+                   {std::move(name), std::move(surface), std::move(rule), std::move(doc)},
+                   std::move(type), std::move(meaning), derivative);
 }
 
 bool require_square(TypeQuery& query, std::size_t i) {

@@ -6,6 +6,7 @@
 
 #include "starfold/ops/derivative.h"
 #include "starfold/ops/meaning.h"
+#include "starfold/ops/row.h"
 #include "starfold/ops/standard.h"
 #include "starfold/ops/support.h"
 #include "starfold/signature/typing.h"
@@ -18,18 +19,9 @@ using typing::describe;
 Op row(std::string name, Family family, int min_args, int max_args, std::string surface,
        std::string rule, std::string doc, TypeRule type, Meaning meaning,
        DerivativeRule derivative = nullptr) {
-  Op op;
-  op.name = std::move(name);
-  op.family = family;
-  op.min_args = min_args;
-  op.max_args = max_args;
-  op.surface = std::move(surface);
-  op.rule = std::move(rule);
-  op.doc = std::move(doc);
-  op.type = std::move(type);
-  op.meaning = std::move(meaning);
-  op.derivative = derivative;
-  return op;
+  return begin_row(family, min_args, max_args,
+                   {std::move(name), std::move(surface), std::move(rule), std::move(doc)},
+                   std::move(type), std::move(meaning), derivative);
 }
 
 Types one(Type type) { return std::vector<Type>{std::move(type)}; }

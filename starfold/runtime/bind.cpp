@@ -225,20 +225,26 @@ SizeValues bind_settings(const ir::Program& program, const Settings& settings) {
   return solver.solve();
 }
 
+namespace {
+
+Shape shape_at(const Client& client, const ir::Input& input) {
+  if (std::optional<Shape> shape = client.shape(input)) return *std::move(shape);
+  throw RunError(fmt::format("client {} has no array for input {} ({})", client.name, input.name,
+                             input.type.to_string()),
+                 input.span);
+}
+
+}  // namespace
+
 std::map<std::string, std::int64_t> record_counts(const ir::Program& program,
                                                   const Client& client) {
   std::map<std::string, std::int64_t> counts;
   std::map<std::string, std::string> counted;
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated()) continue;
-    const std::optional<Shape> shape = client.shape(input);
-    if (!shape) {
-      throw RunError(fmt::format("client {} has no array for input {} ({})", client.name,
-                                 input.name, input.type.to_string()),
-                     input.span);
-    }
-    if (shape->size() != input.type.rank()) continue;  // reported with the sizes
-    const std::int64_t count = (*shape)[*input.type.record_axis()];
+    const Shape shape = shape_at(client, input);
+    if (shape.size() != input.type.rank()) continue;  // reported with the sizes
+    const std::int64_t count = shape[*input.type.record_axis()];
     const auto rows = static_cast<std::int64_t>(client.shares ? client.shares->clients : 1);
     if (input.type.record_set() == ir::client_set && count != rows) {
       throw RunError(fmt::format("client {}: input {} is {} and needs exactly one row, but has {}",
@@ -265,13 +271,7 @@ SizeValues bind_client(const ir::Program& program, const Client& client, SizeVal
   const std::string owner = fmt::format("client {}, ", client.name);
   for (const ir::Input& input : program.inputs) {
     if (!input.type.federated()) continue;
-    const std::optional<Shape> shape = client.shape(input);
-    if (!shape) {
-      throw RunError(fmt::format("client {} has no array for input {} ({})", client.name,
-                                 input.name, input.type.to_string()),
-                     input.span);
-    }
-    add_equations(solver, input, *shape, owner);
+    add_equations(solver, input, shape_at(client, input), owner);
   }
   record_counts(program, client);
   return solver.solve();

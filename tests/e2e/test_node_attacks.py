@@ -286,6 +286,13 @@ def test_names_are_never_paths(wire):
         assert kind(node.ask(start_message(plan, PROGRAM, "c" * 32, text))) in ("unreadable", "columns")
 
 
+def test_programs_have_a_length(wire):
+    """Who may send programs may not send the node to sleep with one."""
+    node, plan, bound, _ = wire
+    for length, expected in ((1 << 19, "hello"), (1 << 20, "program_errors")):
+        assert kind(node.ask(start_message(plan, PROGRAM + "# " + "x" * length + "\n", "d" * 32, bound))) == expected
+
+
 def test_bytes_that_are_no_message(one):
     node = one.nodes[0]
     for bytes_ in (b"", b"STARFOLD", b"\0" * 100, message(9, b""), message(4, b"\0"), message(1, b"")):
@@ -442,6 +449,25 @@ def test_a_second_node_on_the_same_ledger(nodes):
     again = subprocess.run([nodes.command, "node", "serve", str(nodes.nodes[0].file)], capture_output=True, text=True, timeout=LIMIT)
     assert again.returncode == 3 and "another" in again.stderr
     assert kind(nodes.nodes[0].ask(DESCRIBE)) == "description"
+
+
+def test_a_study_that_is_denied_while_it_runs(one, wire):
+    node, plan, bound, agreed = wire
+    assert kind(node.ask(encode_message(agreed, RUN, 0, 0, [0.0]))) == "state"
+    assert one.command_line("node", "deny", agreed[:12], node.file).returncode == 0
+    assert kind(node.ask(encode_message(agreed, RUN, 1, 0, [1.0]))) == "denied"
+
+
+def test_whether_a_value_is_missing_is_about_records(nodes):
+    """The server is told the one sentence, the owner which column has how many."""
+    node = nodes.add("north", hospital(1))
+    table = node.folder / "visits.csv"
+    header, first, *rest = table.read_text().splitlines()
+    place = header.split(",").index("age")
+    table.write_text("\n".join([header, ",".join("" if i == place else c for i, c in enumerate(first.split(","))), *rest]) + "\n")
+    plan = plan_of(nodes, PROGRAM)
+    assert kind(node.ask(start_message(plan, PROGRAM, RUN, bindings(x=["age"])))) == "policy"
+    assert "age has 1 missing value" in node.lines()[-1]["detail"]
 
 
 def test_a_ledger_that_was_rolled_back(wire):

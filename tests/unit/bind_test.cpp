@@ -44,6 +44,20 @@ TEST(Bind, PowersAreSolvedBySearch) {
             "input s, axis 1 is 8, but no positive p makes p*p equal to it");
 }
 
+// Where sizes come from settings too: none is 0, nor is what is made of them.
+TEST(Bind, SizesOfZero) {
+  const ir::Program program = program_of("size k = 3\nlet z = zeros(k - 1)\noutput s = sum(z)\n");
+  const auto bound = [&](std::int64_t k) {
+    Settings settings;
+    settings.sizes["k"] = k;
+    return refusal([&] { require_sizes(program, bind_settings(program, settings)); });
+  };
+  EXPECT_EQ(bound(2), "nothing was refused");
+  EXPECT_EQ(bound(1), "z is [k - 1], but k - 1 is 0 here; sizes must be positive");
+  EXPECT_EQ(bound(0), "the size k is set to 0; sizes must be positive");
+  EXPECT_EQ(bound(-1), "the size k is set to -1; sizes must be positive");
+}
+
 // A size that only the clients' data fixes is compared with shared inputs once it is known.
 TEST(Bind, SharedShapesAreCheckedWhenAllSizesAreKnown) {
   const std::string text =

@@ -17,6 +17,7 @@
 #include "starfold/base/hash.h"
 #include "starfold/node/approvals.h"
 #include "starfold/node/ledger.h"
+#include "starfold/node/ledger_files.h"
 #include "starfold/node/replies.h"
 
 namespace starfold {
@@ -310,6 +311,34 @@ TEST_F(LedgerTest, DroppedDoubledAndReorderedLinesAreFound) {
   EXPECT_FALSE(verify().ok);
   write(place_.path, joined(lines));
   EXPECT_TRUE(verify().ok);
+}
+
+// Also where the hashes were made to fit again, head and all: the numbers of lines still tell.
+TEST_F(LedgerTest, DroppedDoubledAndReorderedLinesWithNewHashesAreFound) {
+  fill(6);
+  const std::vector<std::string> lines = lines_of(text());
+  const auto told = [&](std::vector<std::string> changed) {
+    for (std::size_t i = 1; i < changed.size(); ++i) {
+      const std::size_t at = changed[i].find("\"prev\":\"") + 8;
+      changed[i].replace(at, 64, sha256_hex(changed[i - 1]));
+    }
+    const auto last = static_cast<std::int64_t>(changed.size()) - 1;
+    write(place_.path, joined(changed));
+    write(place_.head, format_head({last, sha256_hex(changed.back())}));
+    const std::string words = trouble([&] { open(); });
+    EXPECT_EQ(verify().ok, words.empty());
+    return words;
+  };
+  std::vector<std::string> dropped = lines;
+  dropped.erase(dropped.begin() + 3);
+  EXPECT_NE(told(dropped).find("before the line with seq 4 one is missing"), std::string::npos);
+  std::vector<std::string> doubled = lines;
+  doubled.insert(doubled.begin() + 3, lines[2]);
+  EXPECT_NE(told(doubled).find("the line with seq 2 stands where seq 3 should"), std::string::npos);
+  std::vector<std::string> swapped = lines;
+  std::swap(swapped[2], swapped[4]);
+  EXPECT_NE(told(swapped).find("before the line with seq 4 2 are missing"), std::string::npos);
+  EXPECT_EQ(told(lines), "");
 }
 
 TEST_F(LedgerTest, LinesAddedByOthersAreFoundOnlyIfTheyDoNotFollow) {

@@ -88,6 +88,8 @@ TEST(PrivacyAccountant, SharedNoiseOfOneIsConcentrated) {
   const SharedNoise narrow{5, 5, 1, 10000, .5};
   EXPECT_GT(shared_noise_epsilon({narrow}, 1e-6), zcdp_epsilon(.005, 1e-6));
   EXPECT_NEAR(shared_noise_epsilon({wide, wide}, 1e-6), zcdp_epsilon(.01, 1e-6), 1e-6);
+  const SharedNoise twice{5, 5, 1, 25, 10, 2};
+  EXPECT_NEAR(shared_noise_epsilon({twice}, 1e-6), zcdp_epsilon(.01, 1e-6), 1e-6);
 }
 
 TEST(PrivacyAccountant, NothingCostsNothingAndTooMuchIsSaid) {

@@ -211,6 +211,11 @@ TEST(PrivateRun, LoopsAreAccountedByTheRoundsTheyRan) {
   EXPECT_EQ(some.privacy->releases.size(), 1U);
   EXPECT_LT(some.privacy->epsilon, 0.6);
   EXPECT_EQ(some.privacy->promise.epsilon, 2);
+  const RunReport pure = run(loop + "\noutput t\n", clients, promise_of(2, 0));
+  for (std::size_t i = 0; i < 20; ++i)
+    EXPECT_NEAR(pure.privacy->releases[i].epsilon, 0.1 * static_cast<double>(i + 1), 1e-9);
+  EXPECT_NEAR(run(loop + " until t > -1\noutput t\n", clients, promise_of(2, 0)).privacy->epsilon,
+              0.1, 1e-9);
 }
 
 // Squares of noise in units of sensitivity are least in sum: the budget goes by roots of how many numbers a value has.
@@ -451,6 +456,44 @@ TEST(PrivateRun, OutputsThatAreLinear) {
         noised.results.outputs.at(name).item() - plain.results.outputs.at(name).item();
     EXPECT_NE(error, 0);
     EXPECT_LT(std::abs(error), 5);
+    // Digits beyond the noise's grid would be those of the answer.
+    const auto& merge = outputs[std::string_view(name) == "n" ? 1 : 0];
+    EXPECT_TRUE(is_multiple(noised.results.outputs.at(name).item(), merge.noise_grid())) << name;
+  }
+}
+
+// A number that is given out several times changes as often.
+TEST(PrivateRun, OutputsThatRepeatThemselves) {
+  const auto clients = clients_of({{"y", numbers(100, 0, 1)}}, 2);
+  for (const double delta : {0.0, 1e-6}) {
+    const RunReport noised =
+        run("input y : [*]\nlet s = sum[*](clip(y, 0, 1))\noutput t = [s, -s, 2 * s]\n", clients,
+            promise_of(1, delta, At::output));
+    EXPECT_NEAR(noised.privacy->rounds[0].merges[0].sensitivity, delta == 0 ? 4 : std::sqrt(6.0),
+                0.02);
+  }
+}
+
+// What a node charges round by round comes to what the run promised, however it stops.
+TEST(PrivateRun, ChargesAddUp) {
+  const auto program = program_of(
+      "input x : [*]\nstate t : [] = 0\nrepeat 20 {\n  let g = sum[*](clip(x - t, -1, 1))\n"
+      "  t <- t + 0.01 * g\n}\noutput t\n");
+  for (const double delta : {0.0, 1e-6}) {
+    privacy::Terms terms;
+    terms.promise = promise_of(2, delta);
+    terms.clients = 1;
+    const privacy::PrivatePlan plan(program->plan, {}, terms);
+    double spent = 0;
+    for (int i = 1; i <= 20; ++i) {
+      spent = plan.spent_with(spent, 0);
+      const double expected =
+          delta == 0 ? 0.1 * i
+                     : privacy::gaussian_epsilon(
+                           privacy::gaussian_mu(2, delta) * std::sqrt(i / 20.0), delta);
+      EXPECT_NEAR(spent, expected, 1e-6) << i;
+    }
+    EXPECT_NEAR(spent, 2, 1e-6);
   }
 }
 
@@ -459,6 +502,7 @@ TEST(PrivateRun, OutputsThatAreNot) {
   for (const char* text :
        {"input y : [*]\noutput m = mean[*](clip(y, 0, 1))\n",
         "input y : [*]\nlet s = sum[*](clip(y, 0, 1))\noutput t = s * s\n",
+        "input y : [*]\nlet s = sum[*](clip(y, 0, 1))\ntrace t = s\noutput s\n",
         "input y : [*]\nlet s = sum[*](clip(y, 0, 1))\noutput t = sum[*](clip(y - s, 0, 1))\n",
         "input y : [*]\nstate t : [] = 0\nrepeat 2 {\n  t <- t + sum[*](clip(y, 0, 1))\n}\noutput "
         "t\n"})

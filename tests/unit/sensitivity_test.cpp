@@ -187,6 +187,7 @@ TEST_F(SensitivityTest, ProductsWithThemselves) {
       "clip_norm(x, 2)' @ ((sigmoid(y) * (1 - sigmoid(y)))[:, new] * clip_norm(x, 2))";
   expect(weighted, 1, std::sqrt(2.0));
   expect("clip_norm(x, 2)' @ (tanh(y)[:, new] * clip_norm(x, 2))", 4, 8);  // of either sign
+  expect("clip_norm(x, 2)' @ (clip(x, 0, 1) * clip_norm(x, 2))", 4, 8);    // of each entry
 }
 
 TEST_F(SensitivityTest, FoldsThatBecomeSums) {
