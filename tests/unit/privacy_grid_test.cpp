@@ -84,31 +84,6 @@ TEST(PrivacyGrid, NormsHoldAfterRounding) {
   }
 }
 
-// A record in place of another: both were rounded.
-TEST(PrivacyGrid, DifferencesHoldAfterRounding) {
-  for (int i = 1; i <= 40; ++i) {
-    const double bound = 0.137 * i;
-    const auto program =
-        program_of("input y : [*]\ninput c : []\noutput s = sum[*](clip(y, -c, c))\n");
-    privacy::Terms terms;
-    terms.promise.neighbours = privacy::Neighbours::replace;
-    terms.clients = 1;
-    terms.inputs["c"] = Tensor::scalar(bound);
-    const privacy::PrivatePlan plan(program->plan, {}, terms);
-    const privacy::PrivateMerge& merge = plan.rounds()[0].merges[0];
-    const Round& round = *rounds_of(*plan.encoders())[0];
-    double ends[2] = {};
-    for (const bool upper : {false, true}) {
-      const Client client{"a", {{"y", Tensor(Shape{1}, upper ? bound : -bound)}}};
-      Engine engine(plan.encoders(), {}, client, {});
-      std::map<ir::NodeId, Tensor> received;
-      for (const ir::NodeId id : round.receives) received.emplace(id, Tensor::scalar(bound));
-      ends[upper] = engine.encode(round, received)[0][0].item();
-    }
-    EXPECT_LE((ends[1] - ends[0]) * merge.grid, merge.sensitivity) << bound;
-  }
-}
-
 // A known mistake: overflow that only warns. Here it cannot happen: bounds, records and noise together leave room, and who has more
 // records than there is room for takes no part.
 TEST(PrivacyGrid, NothingCanOverflow) {
