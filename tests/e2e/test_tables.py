@@ -147,6 +147,21 @@ def test_transposed(starfold, tmp_path):
     assert array(report["outputs"]["s"]).tolist() == [82, 51.5]
 
 
+def test_transposed_with_missing_values(starfold, tmp_path):
+    """Columns of a table as rows, in blocks and as a whole array, without the records that miss a value."""
+    (tmp_path / "p.fold").write_text("input x : [p, *]\ninput y : [*]\noutput g = x @ x'\noutput s = x @ y\n")
+    rows = [[i % 7 + 0.5, i % 11 - 3.25, i % 5] for i in range(1500)]
+    kept = [row for i, row in enumerate(rows) if i % 10 != 3]
+    text = "".join(f"{a},{'' if i % 10 == 3 else b},{y}\n" for i, (a, b, y) in enumerate(rows))
+    (tmp_path / "a.csv").write_text("a,b,y\n" + text)
+    words = ["--client", f"a={tmp_path}/a.csv", "--bind", "x=a,b", "--missing", "drop", "--json"]
+    for options in ([], ["--reference"], ["--exact"], ["--memory", "20MB"]):
+        outputs = starfold("run", tmp_path / "p.fold", *words, *options).json()["outputs"]
+        gram = [sum(row[i] * row[j] for row in kept) for i in range(2) for j in range(2)]
+        assert outputs["g"]["data"] == gram, options
+        assert outputs["s"]["data"] == [sum(row[i] * row[2] for row in kept) for i in range(2)], options
+
+
 def test_binding_mistakes(refused, starfold, tmp_path):
     refused(CSV, "client a", "no column agee", "input x", "did you mean age?", bind="x=agee,bmi")
     refused(CSV, "no column weight", "it has age, bmi, y", bind="x=weight")

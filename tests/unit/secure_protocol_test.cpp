@@ -96,6 +96,41 @@ TEST(SecureAggregation, DifferentOnesDropOutInDifferentRounds) {
   EXPECT_EQ(f.server->sum(), f.sum_of({1, 2, 3, 4, 5, 6}));
 }
 
+// Of what members hand out, the seed of one who is there as well as the key of one who is not, fewer shares than must answer
+// give nothing back.
+TEST(SecureAggregation, FewerSharesThanMustAnswerGiveNothing) {
+  constexpr std::uint32_t away = 6;
+  Federation f(7);
+  const std::size_t enough = f.group.answers();
+  ASSERT_EQ(enough, 4U);
+  f.keys_and_shares();
+  f.round(0);
+  f.step_without({away});
+  f.step();
+  ASSERT_EQ(f.server->stage(), Server::Stage::unmask);
+  std::vector<UnmaskReply> replies;
+  for (std::uint32_t member = 0; member < away; ++member)
+    replies.push_back(std::get<UnmaskReply>(f.answer(member, f.server->request(member))));
+  const auto joined = [&](std::uint32_t of, std::uint32_t first, std::size_t count) {
+    std::vector<std::uint32_t> members;
+    std::vector<Share> shares;
+    for (std::uint32_t member = first; members.size() < count; ++member) {
+      if (member == of) continue;  // who asks itself needs no share
+      members.push_back(member);
+      shares.push_back(replies[member].shares[of]);
+    }
+    const std::optional<Secret> secret = Joiner(members).join(shares);
+    return secret ? std::vector<unsigned char>(secret->data(), secret->data() + Secret::size)
+                  : std::vector<unsigned char>();
+  };
+  for (const std::uint32_t of : {5U, away}) {
+    SCOPED_TRACE(of);
+    EXPECT_FALSE(joined(of, 0, enough).empty());
+    EXPECT_EQ(joined(of, 0, enough), joined(of, 1, enough));
+    EXPECT_NE(joined(of, 0, enough - 1), joined(of, 0, enough));
+  }
+}
+
 TEST(SecureAggregation, AThresholdOfTheStudyCanOnlyAskForMore) {
   EXPECT_EQ(Federation(3).group.answers(), 2U);
   EXPECT_EQ(Federation(3, 1).group.answers(), 2U);  // of a server's choice, fewer would do
