@@ -101,11 +101,15 @@ def test_programs_that_are_approved(run, nodes):
     assert run(LOOP, 'x = "age"', again=True) == (1, "programs")
 
 
-def test_local_blocks(run):
+def test_local_blocks(run, nodes):
     program = "input x : [*]\nlet m = each client { FOLD }\noutput s = mean[*](m)\n"
     mean = program.replace("FOLD", "mean[*](x)")
     assert run(mean, 'x = "age"') == (1, "local_blocks")
     assert run(mean, 'x = "age"', "local_blocks = true") == (0, None)
+    # What a client has made of all of its records rests on them.
+    few = "local_blocks = true\nmin_records = 1\nmin_support = 5"
+    assert run(mean, 'x = "age"', few, records=5) == (0, None)
+    assert run(mean, 'x = "age"', few, records=4) == (1, "policy") and rule(nodes) == "min_support"
     # What shows single records does so inside a block too.
     largest = program.replace("FOLD", "max[*](x)")
     assert run(largest, 'x = "age"', "local_blocks = true") == (1, "merges")
