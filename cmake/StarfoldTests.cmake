@@ -2,8 +2,10 @@
 
 # tests/<folder>/*.cpp become one GoogleTest binary, <folder>_tests ("laws" gives law_tests), run as several shards so
 # that ctest can use every core. Results per case go to results/ in the build folder, where tools/test reads them.
+# BUSY: they compute much themselves; what others do is little beside what they ask of the library, so that where the build
+# should be quick they are not optimized.
 function(starfold_gtest folder)
-  cmake_parse_arguments(arg "" "SHARDS" "" ${ARGN})
+  cmake_parse_arguments(arg "BUSY" "SHARDS" "" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp)
   if(NOT sources)
     return()
@@ -12,8 +14,10 @@ function(starfold_gtest folder)
   string(REGEX REPLACE "s$" "" target ${folder})
   set(target ${target}_tests)
   add_executable(${target} ${sources})
-  if(STARFOLD_PRECOMPILE)  # what tests do themselves is little beside what they ask of the library
+  if(STARFOLD_PRECOMPILE AND NOT arg_BUSY)
     target_compile_options(${target} PRIVATE -O0)
+  else()
+    starfold_compile_lightly(${target})
   endif()
   starfold_precompile(${target} <gtest/gtest.h>)
   target_link_libraries(${target} PRIVATE starfold starfold_duckdb GTest::gtest GTest::gtest_main)

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "starfold/syntax/format.h"
+#include "tests/laws/law.h"
 #include "tests/support/syntax.h"
 
 namespace starfold {
@@ -334,13 +334,8 @@ void expect_law(const std::string& text) {
   }
 }
 
-unsigned program_count() {
-  const char* wanted = std::getenv("STARFOLD_LAW_PROGRAMS");
-  return wanted ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10)) : 1000;
-}
-
 TEST(FormatThenParse, RandomPrograms) {
-  for (unsigned seed = 0; seed < program_count(); ++seed) {
+  for (unsigned seed = 0; seed < static_cast<unsigned>(laws::law_programs(1000)); ++seed) {
     expect_law(ProgramWriter(seed).run());
     if (HasFailure()) FAIL() << "seed " << seed;
   }
@@ -396,7 +391,7 @@ ast::ExprPtr random_tree(Random& random, int depth) {
 }
 
 TEST(FormatThenParse, RandomTrees) {
-  for (unsigned seed = 0; seed < program_count(); ++seed) {
+  for (unsigned seed = 0; seed < static_cast<unsigned>(laws::law_programs(1000)); ++seed) {
     Random random(seed);
     const ast::ExprPtr expr = random_tree(random, 0);
     EXPECT_EQ(testing::expression_tree(format(*expr)), tree(*expr)) << "seed " << seed;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace starfold::laws {
@@ -38,8 +39,9 @@ Law guarded(const Law& law) {
 }  // namespace
 
 int law_programs(int usual) {
-  const char* set = std::getenv("STARFOLD_LAW_PROGRAMS");
-  return set != nullptr ? std::atoi(set) : usual;
+  if (const char* set = std::getenv("STARFOLD_LAW_PROGRAMS")) return std::atoi(set);
+  const char* share = std::getenv("STARFOLD_LAW_SHARE");
+  return share != nullptr ? std::max(1, static_cast<int>(usual * std::atof(share))) : usual;
 }
 
 void check_law(const std::string& name, const GeneratorOptions& options, int programs,
