@@ -454,7 +454,7 @@ def test_a_second_node_on_the_same_ledger(nodes):
 def test_a_study_that_is_denied_while_it_runs(one, wire):
     node, plan, bound, agreed = wire
     assert kind(node.ask(encode_message(agreed, RUN, 0, 0, [0.0]))) == "state"
-    assert one.command_line("node", "deny", agreed[:12], node.file).returncode == 0
+    assert one.command_line("node", "deny", agreed, node.file).returncode == 0
     assert kind(node.ask(encode_message(agreed, RUN, 1, 0, [1.0]))) == "denied"
 
 
