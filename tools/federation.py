@@ -351,7 +351,9 @@ class Federation:
                 process.poll()
             time.sleep(0.1)
         sessions = {entry["pid"] for entry in entries}
-        self.kill([pid for pid, session in marked(self.token) if session in sessions])
+        # A node lets nobody read its environment, where the mark is.
+        left = [entry["pid"] for entry in alive if birth(entry["pid"]) == entry["birth"]]
+        self.kill({*left, *(pid for pid, session in marked(self.token) if session in sessions)})
 
     def kill(self, pids):
         """SIGKILL, and until they are gone."""

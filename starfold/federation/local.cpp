@@ -233,7 +233,9 @@ class LocalRun {
 
   [[noreturn]] void fail(std::size_t i, const Bytes& request) {
     const RunError failure = *nodes_[i].trouble();
-    if (packs_[i].clients.size() == 1) throw failure;
+    // What private states hold by now cannot be told from the records of some of the clients.
+    const bool remembers = request != greeting_ && nodes_[i].engine().has_private();
+    if (packs_[i].clients.size() == 1 || remembers) throw failure;
     const Arrays arrays = nodes_[i].arrays();
     std::vector<Bytes> requests = {greeting_};
     if (request != greeting_) requests.push_back(request);

@@ -302,17 +302,26 @@ Terms expand(const Formula& formula, const std::vector<std::string>& rest) {
 std::vector<Expr> conditions_in(const Formula& formula) {
   std::vector<Expr> found;
   std::set<std::string> seen;
+  const auto is_truth = [](const Expr& expr) {
+    const Function* function =
+        expr.kind == Expr::Kind::call ? find_function(expr.text, expr.args.size()) : nullptr;
+    return function != nullptr && function->truth;
+  };
   std::vector<const Expr*> pending = {&formula.right};
   if (formula.response) pending.push_back(&*formula.response);
   if (formula.group) pending.push_back(&*formula.group);
   while (!pending.empty()) {
     const Expr& expr = *pending.back();
     pending.pop_back();
+    if (is_truth(expr)) {  // what it is made of does not leave
+      if (seen.insert(to_text(expr)).second) found.push_back(expr);
+      continue;
+    }
     for (const Expr& arg : expr.args) pending.push_back(&arg);
-    if (expr.kind != Expr::Kind::call) continue;
-    const Function* function = find_function(expr.text, expr.args.size());
-    if (function != nullptr && function->truth && seen.insert(to_text(expr)).second)
-      found.push_back(expr);
+    // A number as a condition is true where it is not 0.
+    if (!expr.is_call("ifelse") || expr.args.empty() || is_truth(expr.args[0])) continue;
+    Expr condition{Expr::Kind::call, 0, "!=", {expr.args[0], Expr{}}};
+    if (seen.insert(to_text(condition)).second) found.push_back(std::move(condition));
   }
   return found;
 }

@@ -265,6 +265,8 @@ void Desk::load(Session& session, const Bindings& bindings) {
     engine.room = room_;
     session.room = TakenRoom(room_, room - tables.room());
     session.node = std::make_unique<Node>(std::move(client), cache_, engine, identity_);
+  } catch (const formula::FormulaError& error) {  // with what counts its conditions it is too long
+    refuse_request(Refusal::data_misfit, error.what());
   } catch (const RunError& error) {
     throw Refused{{Refusal::policy, "records", error.what()}};
   }

@@ -199,6 +199,8 @@ Disclosure disclose(const Plan& plan, const Merge& merge, const Dependence& depe
     in_blocks = std::max(in_blocks, dependence.in_blocks(arg));
   }
   if (of_clients) return clients_own(in_blocks);
+  if (in_blocks == Shows::single)
+    return {Shows::single, "inside each client single records decide it"};
   NodeId pick = no_node;
   for (const NodeId arg : fold.args) {
     const NodeId found = dependence.pick(arg, homes);

@@ -232,8 +232,39 @@ bool reads_private_state(const ir::Program& program, const ir::Node& fold) {
   return false;
 }
 
-// More conditions than people write; each doubles the work of its sum, and a program may hold thousands.
+// More conditions than people write; each doubles the work of its sum, and a program may hold thousands. Nor more cases of those
+// that make one factor together.
 constexpr std::size_t most_conditions = 64;
+constexpr std::size_t most_cases = 256;
+
+// Numbers by which `where` chooses, which become conditions.
+std::set<NodeId> numbers_that_choose(const ir::Graph& graph, NodeId id) {
+  std::set<NodeId> found;
+  std::set<NodeId> seen;
+  std::vector<NodeId> pending = {id};
+  while (!pending.empty()) {
+    const NodeId at = pending.back();
+    pending.pop_back();
+    const ir::Node& node = graph[at];
+    if (!node.federated() || !seen.insert(at).second) continue;
+    pending.insert(pending.end(), node.args.begin(), node.args.end());
+    if (!ir::is_op(node, "where", 3)) continue;
+    const ir::Node& condition = graph[node.args[0]];
+    const bool truth = condition.kind == Kind::apply && condition.op->truth;
+    if (condition.federated() && !truth) found.insert(node.args[0]);
+  }
+  return found;
+}
+
+std::size_t cases_in(const ir::Graph& graph, NodeId id) {
+  std::size_t cases = 3 * signs_in(graph, id).size();
+  for (const NodeId factor : factors_of(graph, id)) {
+    const std::size_t conditions =
+        truths_in(graph, factor, true).size() + numbers_that_choose(graph, factor).size();
+    if (conditions > 1) cases += std::max<std::size_t>(6, 2 * conditions);
+  }
+  return cases;
+}
 
 }  // namespace
 
@@ -253,10 +284,16 @@ std::string underivable(const Plan& plan, const Merge& merge) {
                        fold.op->name);
   if (fold.op->support == nullptr) return fmt::format("`{}` has no rule of support", fold.op->name);
   std::set<NodeId> conditions;
+  std::size_t cases = 0;
   for (const NodeId arg : fold.args) {
     for (const NodeId truth : truths_in(plan.program.graph, arg)) conditions.insert(truth);
     for (const NodeId sign : signs_in(plan.program.graph, arg)) conditions.insert(sign);
+    conditions.merge(numbers_that_choose(plan.program.graph, arg));
+    cases += cases_in(plan.program.graph, arg);
   }
+  if (cases > most_cases)
+    return fmt::format("conditions choose in {} cases what `{}` takes in, more than {}", cases,
+                       fold.op->name, most_cases);
   if (conditions.size() <= most_conditions) return {};
   return fmt::format("{} conditions choose what `{}` takes in, more than {}", conditions.size(),
                      fold.op->name, most_conditions);

@@ -153,10 +153,18 @@ const std::vector<Array>& Blocks::each_client(NodeId id, const Places& places,
     if (!rows[i] || rows[i].use_count() > 1 || rows[i]->size() < size)
       rows[i] = std::make_shared<Buffer>(size);
   }
-  if (compiled_(id).lifted) {
-    all_at_once(run, id, cut, around.shares != nullptr);
+  const bool apart = around.shares != nullptr;
+  if (!compiled_(id).lifted) {
+    one_by_one(run, id, cut, apart);
   } else {
-    one_by_one(run, id, cut, around.shares != nullptr);
+    try {
+      all_at_once(run, id, cut, apart);
+    } catch (const RunError&) {
+      // What goes wrong at one client is told as it goes wrong there.
+      if (options_.stop != nullptr && *options_.stop) throw;
+      run.engine->forget();
+      one_by_one(run, id, cut, apart);
+    }
   }
   for (std::size_t i = 0; i < rows.size(); ++i)
     run.results.push_back(rows[i] ? Array(rows[i]) : run.engine->result(i));

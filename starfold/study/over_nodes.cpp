@@ -82,6 +82,11 @@ secure::Group group_of(const Study& study, const Descriptions& descriptions) {
 // "*" takes columns in the order of the study's first client: who else answers must not decide it.
 void require_order(const Study& study, const Descriptions& descriptions) {
   if (descriptions.front()) return;
+  if (!study.formula.empty() && formula::has_dot(formula::parse_formula(study.formula)))
+    throw RunError(
+        fmt::format("`.` stands for every other column in the order of client {}, which does not "
+                    "answer: name the columns in the formula",
+                    study.clients.front().name));
   for (const auto& [input, choice] : study.bindings) {
     if (choice.rest)
       throw RunError(

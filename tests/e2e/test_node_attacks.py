@@ -75,6 +75,7 @@ EACH_ID = "[categorical.id]\nlevels = [" + ", ".join(f'"{i}"' for i in range(1, 
     ('formula = "age ~ 0 + I(1 - (id == 7))"', ""),
     ('formula = "age ~ bmi + ifelse(id != 7, bmi, 0)"', ""),
     ('formula = "age ~ 0 + I(1 - (id > 6 & id < 8))"', ""),
+    ('formula = "age ~ bmi + ifelse(id - 7, bmi, 0)"', ""),
     ('formula = "ifelse(id == 7, 0, age) ~ bmi"', ""),
     ('formula = "age ~ bmi:I(id >= 199)"', ""),
     ('x = ["id"]\ny = "age"', EACH_ID),
@@ -90,6 +91,7 @@ def test_what_bindings_choose_records_by(one, inputs, extra):
 
 @pytest.mark.parametrize("inputs, extra", [
     ('formula = "age ~ I(bmi > 25) + ifelse(id > 100, bmi, 0)"', ""),
+    ('formula = "age ~ bmi + I(id == 7 | id > 100)"', ""),  # what is told is where either holds
     ('formula = "age ~ bmi + factor(ward)"', '[categorical.ward]\nlevels = ["1", "2", "3", "4"]'),  # nobody is in the last
     ('x = ["ward", "bmi"]\ny = "age"', '[categorical.ward]\nlevels = ["1", "2", "3"]'),
 ])

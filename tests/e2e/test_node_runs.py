@@ -78,6 +78,8 @@ def test_all_columns_need_the_client_that_gives_their_order(nodes):
     federation = 'on_dropout = "continue"\ntimeout = "1s"'
     code, answer, err = nodes.run(nodes.study(program, 'x = "*"\ny = "y"', federation))
     assert code == 3 and 'in the order of client a, which does not answer' in err, err
+    code, answer, err = nodes.run(nodes.study(program, 'formula = "y ~ ."', federation))
+    assert code == 3 and 'in the order of client a, which does not answer' in err, err
     code, answer, err = nodes.run(nodes.study(program, 'x = ["id", "age", "bmi", "ward"]\ny = "y"', federation))
     assert code == 0, err
 

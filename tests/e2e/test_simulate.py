@@ -172,3 +172,32 @@ def test_among_many_clients_the_wrong_one_is_named(starfold, program, tmp_path):
         arguments += ["--client", f"c{i}={tmp_path / f'{i}.npz'}"]
     run = starfold("run", program, *arguments)
     assert run.code == 3 and "client c17" in run.err
+
+
+def test_a_client_is_not_blamed_for_what_another_remembers(starfold, program):
+    """What private states hold when a round fails is not what they held at first: only the part is named."""
+    text = """input x : [*, p]
+input id : [*client]
+private state own : [*client] = 0
+state t = 0
+repeat 3 {
+  let (r, next) = each client { (sum(one_hot(where(t == 0, 1, own), 3)), where(id > 1, 9, 1)) }
+  own <- next
+  t <- t + sum[*](r)
+}
+output t
+"""
+    program.write_text(text)
+    run = starfold("run", program, "--simulate", "clients=24,records=6,seed=3", "--set", "p=2")
+    assert run.code == 3 and "client 1 to client 24: one_hot" in run.err, run.err
+
+
+def test_an_error_in_a_block_of_many_is_that_of_one(starfold, program):
+    """A wrong index comes before what would follow from it, as in the definition."""
+    program.write_text("input x : [*, p]\ninput t : [2] = [1, 2]\nlet r = each client {\n  let j = 9 + 0 * records(x)\n"
+                       "  solve(diag(t[j] * ones(p)), mean[*](x) * 0 + 1)\n}\noutput s = sum[*](r)\n")
+    words = ["run", program, "--simulate", "clients=24,records=6,seed=3", "--set", "p=2"]
+    for options in ([], ["--reference"]):
+        run = starfold(*words, *options)
+        assert run.code == 3 and "1 index of a table of length 2" in run.err, run.err
+    assert "client 1: 1 index" in starfold(*words).err

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <stdexcept>
 
 namespace starfold::laws {
 namespace {
@@ -40,8 +41,11 @@ Law guarded(const Law& law) {
 
 int law_programs(int usual) {
   if (const char* set = std::getenv("STARFOLD_LAW_PROGRAMS")) return std::atoi(set);
-  const char* share = std::getenv("STARFOLD_LAW_SHARE");
-  return share != nullptr ? std::max(1, static_cast<int>(usual * std::atof(share))) : usual;
+  const char* text = std::getenv("STARFOLD_LAW_SHARE");
+  if (text == nullptr) return usual;
+  const double share = std::atof(text);
+  if (!(share > 0 && share <= 1)) throw std::invalid_argument("STARFOLD_LAW_SHARE is no share");
+  return std::max(1, static_cast<int>(usual * share));
 }
 
 void check_law(const std::string& name, const GeneratorOptions& options, int programs,

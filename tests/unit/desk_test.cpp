@@ -16,10 +16,9 @@ namespace fs = std::filesystem;
 
 class DeskTest : public testing::Test {
  protected:
-  DeskTest() : folder_(fs::path(testing::TempDir()) / "starfold-desk") {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    chmod(folder_.c_str(), 0700);
+  DeskTest() {  // a folder of its own: other shards run beside it
+    std::string pattern = testing::TempDir() + "starfold-desk-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
   }
   ~DeskTest() override { fs::remove_all(folder_); }
 

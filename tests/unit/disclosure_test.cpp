@@ -92,7 +92,7 @@ TEST(Disclosure, AClientsOwnValueIsNotATotal) {
 // What picks records does so inside a block and in a private state, too.
 TEST(Disclosure, BlocksAndPrivateStatesHideNothing) {
   EXPECT_EQ(shows("let z = each client { where(y > 2, y, 0) }\noutput t = sum[*](z)\n"), "group");
-  EXPECT_EQ(shows("let z = each client { y - max[*](y) }\noutput t = sum[*](z)\n"), "group");
+  EXPECT_EQ(shows("let z = each client { y - max[*](y) }\noutput t = sum[*](z)\n"), "single");
   EXPECT_EQ(shows("let z = each client { y - mean[*](y) }\noutput t = sum[*](z)\n"), "terms");
   EXPECT_EQ(shows("private state a : [*] = 0\nstate s = 0\nrepeat 2 {\n  a <- a + (y > 2)\n"
                   "  s <- s + sum[*](a)\n}\noutput s\n"),

@@ -355,5 +355,26 @@ TEST(Support, ManyConditionsAreNotChecked) {
             "70 conditions choose what `sum` takes in, more than 64");
 }
 
+// Few conditions in many factors have many cases, and a number that chooses is a condition like others.
+TEST(Support, ManyCasesAreNotChecked) {
+  const auto said = [](const std::string& sum) {
+    Compilation compilation = compile("test.fold", inputs + "output t = sum[*](" + sum + ")\n");
+    EXPECT_TRUE(compilation.ok());
+    return unsupported(make_plan(compilation.program));
+  };
+  std::string factors = "x";
+  for (int i = 0; i < 20; ++i) {
+    factors += fmt::format(" * ({}", 1000 + i);
+    for (int k = 0; k < 30; ++k) factors += fmt::format(" + (id > {})", (i + k) % 50);
+    factors += ")";
+  }
+  EXPECT_NE(said(factors).find("cases what `sum` takes in, more than 256"), std::string::npos);
+  std::string numbers = "0";
+  for (int i = 0; i < 70; ++i) numbers += fmt::format(" + where(id - {}.5, x, {})", i, i);
+  EXPECT_NE(said(numbers).find("conditions choose what `sum` takes in, more than 64"),
+            std::string::npos);
+  EXPECT_EQ(said("x * ((id < 7) + (id > 9)) * ((y > 0) + (g > 2))"), "");
+}
+
 }  // namespace
 }  // namespace starfold::testing
