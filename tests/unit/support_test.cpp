@@ -368,7 +368,7 @@ TEST(Support, ManyCasesAreNotChecked) {
     for (int k = 0; k < 30; ++k) factors += fmt::format(" + (id > {})", (i + k) % 50);
     factors += ")";
   }
-  EXPECT_NE(said(factors).find("cases what `sum` takes in, more than 256"), std::string::npos);
+  EXPECT_NE(said(factors).find("more than 256"), std::string::npos) << said(factors);
   std::string numbers = "0";
   for (int i = 0; i < 70; ++i) numbers += fmt::format(" + where(id - {}.5, x, {})", i, i);
   EXPECT_NE(said(numbers).find("conditions choose what `sum` takes in, more than 64"),
