@@ -175,7 +175,9 @@ NodeId folded_count(ir::Builder& build, const ir::Node& fold) {
 }
 
 NodeId mean_from_sum(ir::Builder& build, const ir::Node& fold) {
-  return build.div(build.call("sum", fold.args, fold.attrs.axes), folded_count(build, fold));
+  // One after the other: plans, and so their hashes, must not depend on a compiler's order of arguments.
+  const NodeId count = folded_count(build, fold);
+  return build.div(build.call("sum", fold.args, fold.attrs.axes), count);
 }
 
 NodeId std_from_var(ir::Builder& build, const ir::Node& fold) {
@@ -198,7 +200,8 @@ NodeId sum_of(ir::Builder& build, const ir::Node& fold, NodeId e) {
 // `squares` less what their mean explains, over n - 1; nan for fewer than two.
 NodeId spread(ir::Builder& build, NodeId squares, NodeId explained, NodeId n) {
   const NodeId one = build.number(1);
-  const NodeId value = build.div(build.sub(squares, explained), build.sub(n, one));
+  const NodeId freedom = build.sub(n, one);
+  const NodeId value = build.div(build.sub(squares, explained), freedom);
   return build.call("where", {build.call(">", {n, one}), value,
                               build.number(std::numeric_limits<double>::quiet_NaN())});
 }

@@ -94,8 +94,8 @@ NodeId whole(ir::Builder& build, const Terms& terms) {
   const auto at = [](bool there, std::size_t place) {
     return there ? std::optional(place) : std::nullopt;
   };
-  return build.mul(spread(build, terms.left, before - before_a, at(b > 1, 0)),
-                   spread(build, terms.right, before - before_b, at(a > 1, b > 1 ? 1 : 0)));
+  const NodeId right = spread(build, terms.right, before - before_b, at(a > 1, b > 1 ? 1 : 0));
+  return build.mul(spread(build, terms.left, before - before_a, at(b > 1, 0)), right);
 }
 
 NodeId sum_of_sizes(ir::Builder& build, const Terms& terms) {

@@ -275,8 +275,8 @@ NodeId product_in_units(ir::Program& to, ir::Node node, const Gridded& on) {
 // A run that stops says of one record what it holds: where a label or an index outside stops others, a private run goes on. A label
 // that is none is missing, and what is looked up with such an index is nan, which `quantize` takes for the number nearest to 0.
 NodeId is_valid(ir::Builder& build, NodeId index, const Size& count) {
-  const NodeId inside = build.mul(build.call(">=", {index, build.number(1)}),
-                                  build.call("<=", {index, build.size(count)}));
+  const NodeId below = build.call("<=", {index, build.size(count)});
+  const NodeId inside = build.mul(build.call(">=", {index, build.number(1)}), below);
   const NodeId whole = build.call("==", {build.call("floor", {index}), index});
   return build.mul(inside, whole);
 }
