@@ -201,3 +201,24 @@ def test_an_error_in_a_block_of_many_is_that_of_one(starfold, program):
         run = starfold(*words, *options)
         assert run.code == 3 and "1 index of a table of length 2" in run.err, run.err
     assert "client 1: 1 index" in starfold(*words).err
+
+
+def test_blocks_of_more_clients_than_run_at_once(starfold, program):
+    """A second group and a second block of clients, with results of records, rows and private states."""
+    program.write_text("""input x : [*, p]
+private state own : [*client, p] = zeros(p)
+state t = zeros(p)
+repeat 2 {
+  let (m, c, g) = each client { (mean[*](x + 1) + own, x - mean[*](x), x' @ x) }
+  own <- tanh(m) / 3
+  t <- t / 7 + mean[*](m * g[:, 1, :]) + sum[*](square(c)) / 100
+}
+output t
+""")
+    for p, records in ((3, 4), (40, 2)):
+        words = ["run", program, "--json", "--simulate", f"clients=1300,records={records},seed=5", "--set", f"p={p}"]
+        run, reference = starfold(*words).json(), starfold(*words, "--reference").json()
+        assert run["packed_clients"] == 1300
+        np.testing.assert_allclose(run["outputs"]["t"]["data"], reference["outputs"]["t"]["data"], rtol=1e-9)
+        one, two = (starfold(*words, "--threads", str(n)).json()["outputs"] for n in (1, 2))
+        assert one == two
