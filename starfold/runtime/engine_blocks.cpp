@@ -157,7 +157,7 @@ const std::vector<Array>& Blocks::each_client(NodeId id, const Places& places,
       rows[i] = std::make_shared<Buffer>(size);
   }
   const bool apart = around.shares != nullptr;
-  if (!compiled_(id).lifted) {
+  if (!compiled_(id).lifted || !options_.at_once) {
     one_by_one(run, id, cut, apart);
   } else {
     try {
@@ -184,8 +184,8 @@ void Blocks::all_at_once(Run& run, NodeId id, const Cut& cut, bool apart) const 
     if (!own) shared[i] = run.inputs[i];
   }
   if (apart) run.engine->work_on(0);
-  run_lifted(*plan_.blocks.at(id), sizes_, *compiled_(id).lifted, {*run.engine, cut, shared, rows},
-             run.made);
+  run_lifted(*plan_.blocks.at(id), sizes_, *compiled_(id).lifted,
+             {*run.engine, cut, shared, rows, options_.stop}, run.made);
 }
 
 // The plan again for each client, with the same machine.
