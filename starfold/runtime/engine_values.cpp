@@ -116,8 +116,7 @@ void Compiler::emit_binary(NodeId id) {
   step.args = {operand(n.args[0], broadcast_map(n.args[0], id)),
                operand(n.args[1], broadcast_map(n.args[1], id))};
   step.map2 = n.op->map2;
-  const bool power = n.op->name == "^";  // which its kernel makes of products
-  step.binary = kernels::binary(power && as_one_alone(id) ? std::string_view() : n.op->name);
+  step.binary = kernels::binary(as_one_alone(id) ? std::string_view() : n.op->name);
   step.out = values_[id] = fresh(static_cast<std::size_t>(element_count(unit_shape(id))));
   add(std::move(step));
 }
