@@ -292,7 +292,7 @@ void Checker::private_state(const ast::State& state) {
   std::optional<ir::NodeId> first = value;
   if (!actual.federated()) {
     if (!(actual == without_axis(wanted, *wanted.record_axis()))) {
-      check_declared(*state.type, actual, *state.value);
+      check_declared(*state.type, actual, *state.value, true);
       return define_broken(state.name);
     }
     first = repeated(*value, wanted, state.value->span);

@@ -200,7 +200,9 @@ class Checker {
   std::optional<Size> fail_size(const ast::Expr& expr, bool report, const char* label);
   std::optional<Size> positive_size(const ast::Expr& expr);
   bool check_positive(const Size& size, Span span);
-  bool check_declared(const ast::TypeExpr& written, const Type& actual, const ast::Expr& value);
+  // With `repeats` a shared value may stand for every record.
+  bool check_declared(const ast::TypeExpr& written, const Type& actual, const ast::Expr& value,
+                      bool repeats = false);
 
   // expressions.cpp
   Value expression(const ast::Expr& expr);

@@ -9,7 +9,19 @@ namespace starfold {
 namespace {
 
 // What would make a value fit its declared type, where that is plain.
-std::string help_for_declared(const Type& declared, const Type& actual, const std::string& value) {
+std::string help_for_declared(const Type& declared, const Type& actual, const std::string& value,
+                              bool repeats) {
+  const auto full = [&](const std::string& number, const Type& type) {
+    std::string sizes;
+    for (const Dim& dim : type.dims) sizes += ", " + dim.to_string();
+    return type.is_scalar() ? number : fmt::format("full({}{})", number, sizes);
+  };
+  const bool number = actual.is_scalar() && value.size() < 20;
+  if (repeats && declared.federated() && !actual.federated()) {
+    const Type row = without_axis(declared, *declared.record_axis());
+    return fmt::format("a first value for all has the type of one record, {}: write `{}`",
+                       row.to_string(), full(number ? value : "0", row));
+  }
   if (declared.federated() || actual.federated()) {
     return declared.federated() == actual.federated()
                ? ""
@@ -17,12 +29,7 @@ std::string help_for_declared(const Type& declared, const Type& actual, const st
                       ? "fold the record axis first, for example with `sum[*]`"
                       : "a shared value is not split across clients: leave the star out");
   }
-  if (actual.is_scalar() && value.size() < 20) {
-    std::string sizes;
-    for (const Dim& dim : declared.dims) sizes += ", " + dim.to_string();
-    return fmt::format("to repeat the number, write `full({}{})`", value, sizes);
-  }
-  return "";
+  return number ? fmt::format("to repeat the number, write `{}`", full(value, declared)) : "";
 }
 
 }  // namespace
@@ -185,7 +192,7 @@ std::optional<Size> Checker::positive_size(const ast::Expr& expr) {
 }
 
 bool Checker::check_declared(const ast::TypeExpr& written, const Type& actual,
-                             const ast::Expr& value) {
+                             const ast::Expr& value, bool repeats) {
   const std::optional<Type> declared = type_of(written, TypeUse::annotation);
   if (!declared || *declared == actual) return true;
   report({Code::DeclaredType,
@@ -194,7 +201,7 @@ bool Checker::check_declared(const ast::TypeExpr& written, const Type& actual,
           {value.span, fmt::format("this is {}", actual.to_string())},
           {{written.span, fmt::format("{} is declared here", declared->to_string())}},
           "",
-          help_for_declared(*declared, actual, text(value.span))});
+          help_for_declared(*declared, actual, text(value.span), repeats)});
   return false;
 }
 

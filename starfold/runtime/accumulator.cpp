@@ -32,10 +32,12 @@ class DoubleSums final : public SumAccumulator {
 
   void sample(const double* const* columns, std::size_t count, std::size_t n,
               std::size_t place) override {
+    single_ = true;
     for (std::size_t k = 0; k < count; ++k) sums_[place] += kernels::folds().sum(columns[k], n);
   }
 
   void dot(const double* a, const double* b, std::size_t n, std::size_t place) override {
+    single_ = true;
     sums_[place] += kernels::folds().dot(a, b, n);
   }
 
@@ -43,6 +45,13 @@ class DoubleSums final : public SumAccumulator {
             std::span<const double* const> columns, bool upper, std::size_t n,
             std::span<const std::uint32_t> places) override {
     Tile& tile = tile_of(number, places, columns.size(), upper);
+    if (n <= kernels::kFew && !upper && columns.size() >= kernels::kPad) {
+      kernels::products().gram_few(rows.data(), rows.size(), columns.data(), columns.size(),
+                                   tile.sums.data(), n, !tile.empty);
+      tile.empty = false;
+      return;
+    }
+    tile.begin();
     kernels::products().gram(rows.data(), rows.size(), columns.data(), columns.size(), upper,
                              tile.sums.data(), n, {});
   }
@@ -51,6 +60,7 @@ class DoubleSums final : public SumAccumulator {
               std::span<const double* const> columns,
               std::span<const std::uint32_t> places) override {
     Tile& tile = tile_of(number, places, columns.size(), false);
+    tile.begin();
     by_row_.reserve(group_width * (labels + 1));
     for (std::size_t first = 0; first < columns.size(); first += group_width) {
       const std::size_t width = std::min(group_width, columns.size() - first);
@@ -70,7 +80,16 @@ class DoubleSums final : public SumAccumulator {
   }
 
   void finish(MergeState& state) override {
+    // Many sums that lie as they should change places with what was handed out before: to copy them, and to put zeros
+    // there, costs more than batches take to make them.
+    const bool all = tiles_.size() == 1 && !single_ && tiles_[0].in_order && !tiles_[0].empty;
+    if (all && tiles_[0].sums.size() == state[0].data.size()) {
+      state[0].data.swap(tiles_[0].sums);
+      return;
+    }
+    single_ = true;
     for (const Tile& tile : tiles_) {
+      if (tile.empty) continue;
       for (std::size_t c = 0; !tile.upper && c < tile.places.size(); ++c)
         sums_[tile.places[c]] += tile.sums[c];
       for (std::size_t c = 0; tile.upper && c < tile.places.size(); ++c) {
@@ -82,8 +101,9 @@ class DoubleSums final : public SumAccumulator {
     state[0].data = sums_;
   }
   bool restart() override {
-    std::fill(sums_.begin(), sums_.end(), 0.0);
-    for (Tile& tile : tiles_) std::fill(tile.sums.begin(), tile.sums.end(), 0.0);
+    if (single_) std::fill(sums_.begin(), sums_.end(), 0.0);
+    single_ = false;
+    for (Tile& tile : tiles_) tile.empty = true;
     return true;
   }
 
@@ -94,13 +114,25 @@ class DoubleSums final : public SumAccumulator {
     std::size_t columns = 0;
     bool upper = false;
     std::vector<double> sums;
+    bool in_order = false;  // they are all sums of the result, and lie in the same way
+    bool empty = true;      // whatever lies there is of an earlier time
+
+    void begin() {
+      if (empty) std::fill(sums.begin(), sums.end(), 0.0);
+      empty = false;
+    }
   };
 
   Tile& tile_of(std::size_t number, std::span<const std::uint32_t> places, std::size_t columns,
                 bool upper) {
     if (tiles_.size() <= number) tiles_.resize(number + 1);
     Tile& tile = tiles_[number];
-    if (tile.sums.empty()) tile = {places, columns, upper, std::vector<double>(places.size())};
+    if (tile.sums.empty()) {
+      tile = {places, columns, upper, std::vector<double>(places.size())};
+      tile.in_order = !upper && places.size() == sums_.size();
+      for (std::size_t c = 0; c < places.size() && tile.in_order; ++c)
+        tile.in_order = places[c] == c;
+    }
     return tile;
   }
 
@@ -128,6 +160,7 @@ class DoubleSums final : public SumAccumulator {
   }
 
   std::vector<double> sums_;
+  bool single_ = false;  // whether something was added to them, one by one
   std::vector<Tile> tiles_;
   Buffer by_row_;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "starfold/base/error.h"
+#include "starfold/runtime/map_chains.h"
 
 namespace starfold {
 namespace {
@@ -19,38 +20,6 @@ std::int64_t positive(const Size& size, const SizeValues& sizes, Span where) {
     throw RunError(
         fmt::format("the size {} is {}; sizes must be positive", size.to_string(), value), where);
   return value;
-}
-
-// The four that all programs are full of without a call for each entry; the same bits.
-template <typename Map>
-void map_entries(const Map& map, const Tensor& a, const Tensor& b, Tensor& result) {
-  const std::size_t count = result.data.size();
-  const double* x = a.data.data();
-  const double* y = b.data.data();
-  double* to = result.data.data();
-  if (a.data.size() == b.data.size()) {
-    for (std::size_t i = 0; i < count; ++i) to[i] = map(x[i], y[i]);
-  } else if (b.data.size() == count) {
-    for (std::size_t i = 0; i < count; ++i) to[i] = map(x[0], y[i]);
-  } else {
-    for (std::size_t i = 0; i < count; ++i) to[i] = map(x[i], y[0]);
-  }
-}
-
-void map_pairs(const Op& op, const Tensor& a, const Tensor& b, Tensor& result) {
-  const char sign = op.standard && op.name.size() == 1 ? op.name[0] : ' ';
-  switch (sign) {
-    case '+':
-      return map_entries([](double x, double y) { return x + y; }, a, b, result);
-    case '-':
-      return map_entries([](double x, double y) { return x - y; }, a, b, result);
-    case '*':
-      return map_entries([](double x, double y) { return x * y; }, a, b, result);
-    case '/':
-      return map_entries([](double x, double y) { return x / y; }, a, b, result);
-    default:
-      return map_entries(op.map2, a, b, result);
-  }
 }
 
 }  // namespace
@@ -92,8 +61,9 @@ std::vector<Tensor> apply(const ir::Program& program, const ir::Node& node,
 bool apply_in_place(const ir::Node& node, const Tensor* const* args, Tensor& result) {
   const Op& op = *node.op;
   if (node.args.size() == 1 && op.map1 != nullptr && op.kernel == Kernel::unary) {
-    result = *args[0];
-    for (double& x : result.data) x = op.map1(x);
+    result.shape = args[0]->shape;
+    result.data.resize(args[0]->data.size());
+    map_entries(op, args[0]->data.data(), result.data.data(), result.data.size());
     return true;
   }
   if (node.args.size() != 2 || op.map2 == nullptr || op.kernel != Kernel::binary) return false;
@@ -103,7 +73,8 @@ bool apply_in_place(const ir::Node& node, const Tensor* const* args, Tensor& res
   const Tensor& larger = a.shape.empty() ? b : a;
   result.shape = larger.shape;
   result.data.resize(larger.data.size());
-  map_pairs(op, a, b, result);
+  map_entries(op, {a.data.data(), a.shape.empty()}, {b.data.data(), b.shape.empty()},
+              result.data.data(), result.data.size());
   return true;
 }
 

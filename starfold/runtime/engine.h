@@ -28,6 +28,9 @@ struct EngineOptions {
   const std::atomic<bool>* stop = nullptr;
   // Bytes that may still be kept between rounds beside the records; engines take from it what they keep. Null: all they need.
   std::shared_ptr<std::atomic<std::int64_t>> room = nullptr;
+  // Blocks of the program without loops go through many clients at once, or else client by client, which is slower: the same
+  // bits in exact runs, and rounding elsewhere.
+  bool at_once = true;
 };
 
 // The encoders of a plan, compiled for given sizes when a round first needs them. The engines of many

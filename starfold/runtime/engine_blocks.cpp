@@ -31,17 +31,15 @@ std::map<std::string, std::int64_t> counts_of(const Places& places) {
 void gather(const Buffer& from, const Place& place, std::size_t cells,
             std::span<const std::uint32_t> order, const Cut& to, Buffer& result) {
   const Cut& cut = place.cut;
+  std::vector<std::size_t> places(order.size());  // in a column
+  for (std::size_t r = 0; r < order.size(); ++r)
+    places[r] = order[r] / cut.block * cells * cut.stride + order[r] % cut.block;
   for (std::size_t c = 0; c < cells; ++c) {
     const double* column = from.data() + (place.first * cells + c) * cut.stride;
     for (std::size_t b = 0; b < to.blocks; ++b) {
-      const std::span<const std::uint32_t> records = order.subspan(to.start(b), to.length(b));
+      const std::size_t* const at = places.data() + to.start(b);
       double* out = result.data() + (b * cells + c) * to.stride;
-      if (cut.blocks == 1) {
-        for (std::size_t r = 0; r < records.size(); ++r) out[r] = column[records[r]];
-      } else {
-        for (std::size_t r = 0; r < records.size(); ++r)
-          out[r] = column[records[r] / cut.block * cells * cut.stride + records[r] % cut.block];
-      }
+      for (std::size_t r = 0; r < to.length(b); ++r) out[r] = column[at[r]];
     }
   }
 }
@@ -116,18 +114,23 @@ bool Blocks::see(Run& run, NodeId id, const Around& around) const {
   return !same;
 }
 
+// Who has no records, or computes without them, meets no block that would look.
+void Blocks::look_at_stop() const {
+  if (options_.stop != nullptr && *options_.stop) throw RunError("the run was stopped");
+}
+
 // A plan to its end, over the records that the engine works on.
 void Blocks::run_plan(Run& run, NodeId id) const {
   if (run.machine) {
     run.machine->restart(run.inputs);
   } else {
-    run.machine.emplace(plan_.blocks.at(id), run.inputs, sizes_);
+    run.machine.emplace(plan_.blocks.at(id), run.inputs, sizes_, options_.stop);
   }
   Machine& machine = *run.machine;
   const Engine::Received received = [&machine](NodeId value) { return machine.known(value); };
   while (machine.round() != nullptr) {
     Engine::Encoded& encoded = run.engine->encode_again(*machine.round(), received);
-    machine.absorb(encoded.states, std::move(encoded.passes));
+    machine.exchange(encoded.states, std::move(encoded.passes));
   }
 }
 
@@ -154,7 +157,7 @@ const std::vector<Array>& Blocks::each_client(NodeId id, const Places& places,
       rows[i] = std::make_shared<Buffer>(size);
   }
   const bool apart = around.shares != nullptr;
-  if (!compiled_(id).lifted) {
+  if (!compiled_(id).lifted || !options_.at_once) {
     one_by_one(run, id, cut, apart);
   } else {
     try {
@@ -181,8 +184,8 @@ void Blocks::all_at_once(Run& run, NodeId id, const Cut& cut, bool apart) const 
     if (!own) shared[i] = run.inputs[i];
   }
   if (apart) run.engine->work_on(0);
-  run_lifted(*plan_.blocks.at(id), sizes_, *compiled_(id).lifted, {*run.engine, cut, shared, rows},
-             run.made);
+  run_lifted(*plan_.blocks.at(id), sizes_, *compiled_(id).lifted,
+             {*run.engine, cut, shared, rows, options_.stop}, run.made);
 }
 
 // The plan again for each client, with the same machine.
@@ -195,6 +198,7 @@ void Blocks::one_by_one(Run& run, NodeId id, const Cut& cut, bool apart) const {
     return array.data() + block * numbers * cut.stride + at;
   };
   for (std::size_t client = 0; client < cut.records; ++client) {
+    look_at_stop();
     if (apart) run.engine->work_on(client);
     for (std::size_t i = 0; i < run.inputs.size(); ++i) {
       if (run.inputs[i] != &run.rows[i]) continue;
@@ -287,10 +291,12 @@ std::vector<Tensor> Blocks::batches(NodeId id, const Places& places, const Aroun
   const bool may_end = block.body.outputs.size() > block.states;
   const std::size_t count = (place.cut.records + size - 1) / size;
   for (std::size_t batch = 0; batch < count; ++batch) {
+    look_at_stop();
     run.engine->work_on(batch);
     run_plan(run, id);
-    for (std::size_t i = 0; i < block.states; ++i) states[i] = run.machine->output(i);
-    if (may_end && run.machine->output(block.states).item() != 0) break;
+    const bool end = may_end && run.machine->output(block.states).item() != 0;
+    run.machine->take_outputs(states);
+    if (end) break;
   }
   return states;
 }

@@ -76,6 +76,7 @@ class Blocks {
 
   const ir::Node& node(ir::NodeId id) const { return plan_.program.graph[id]; }
   bool see(Run& run, ir::NodeId id, const Around& around) const;
+  void look_at_stop() const;
   void run_plan(Run& run, ir::NodeId id) const;
   void one_by_one(Run& run, ir::NodeId id, const Cut& cut, bool apart) const;
   void all_at_once(Run& run, ir::NodeId id, const Cut& cut, bool apart) const;

@@ -233,7 +233,7 @@ std::vector<NodeId> Compiler::reads(NodeId id) const {
 // Whether a value has one reader, which can do without it.
 bool Compiler::in_passing(NodeId id) const {
   return roles_[id] == Role::computed && uses_.at(id) == 1 && kept_.count(id) == 0 &&
-         values_.count(id) == 0;
+         values_.count(id) == 0 && !as_one_alone(id);
 }
 
 bool Compiler::negated(NodeId id) const {

@@ -50,6 +50,9 @@ class Compiler {
   const ir::Node& node(ir::NodeId id) const { return program_.graph[id]; }
   Shape unit_shape(ir::NodeId id) const { return block_shape(node(id).type(), sizes_, 1); }
   bool by_record(ir::NodeId id) const { return roles_[id] != Role::other; }
+  // Whether the records are clients inside a block, and each has to compute the very bits that the operations of its own
+  // values give: in exact runs nothing may show that many clients went through the block at once.
+  bool as_one_alone(ir::NodeId id) const { return exact_ && !node(id).federated(); }
   bool folded_here(const Merge& merge) const;
 
   // --- which values are needed, and which products stay unevaluated
@@ -90,7 +93,7 @@ class Compiler {
 
   // --- values
   void emit(ir::NodeId id);
-  bool suits_kernel(const ir::Node& n) const;
+  bool suits_kernel(ir::NodeId id) const;
   void emit_array(ir::NodeId id);
   void emit_store(std::size_t store);
   void emit_unary(ir::NodeId id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/runtime/engine_chunks.h"
 #include "starfold/tensor/portable.h"
@@ -188,6 +189,7 @@ class LiftedRun {
     frame.program = &program_;
     frame.sizes = &sizes_;
     frame.exact = plan_.exact;
+    frame.stop = clients_.stop;
     frame.stride = group_;
     numbers_.push_back(std::make_unique<Tensor>(
         Shape{static_cast<std::int64_t>(tables.numbers.size())}, tables.numbers));
@@ -241,6 +243,7 @@ class LiftedRun {
   }
 
   void decode(std::size_t step, std::size_t count) {
+    if (clients_.stop != nullptr && *clients_.stop) throw RunError("the run was stopped");
     const portable::Scope scope(plan_.exact);
     const StoreProgram& decoder = lifted_.decoders[step];
     Frame& frame = frames_[step];

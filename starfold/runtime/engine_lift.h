@@ -40,6 +40,7 @@ struct Clients {
   const Cut& cut;                            // of the clients themselves
   const std::vector<const Tensor*>& shared;  // by input: what all of them see,
   const std::vector<const Buffer*>& rows;    // or the rows of all
+  const std::atomic<bool>* stop = nullptr;   // as EngineOptions::stop
 };
 
 // Fills the shared results of a block at all clients, as rows of `results` by output; those that have records are the engine's.

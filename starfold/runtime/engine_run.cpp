@@ -240,6 +240,7 @@ void run_general_each(const Step& step, const ir::Node& node, const Frame& frame
     args.push_back(differs ? &own[i] : frame.shared[step.args[i].shared]);
   }
   for (std::size_t client = 0; client < frame.records; ++client) {
+    if (frame.stop != nullptr && *frame.stop) throw RunError("the run was stopped");
     for (std::size_t i = 0; i < own.size(); ++i) {
       const Columns& columns = step.args[i].columns;
       for (std::size_t c = 0; c < columns.size(); ++c)

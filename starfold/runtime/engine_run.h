@@ -1,6 +1,7 @@
 // Running a block program on one block of records.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <vector>
@@ -19,6 +20,8 @@ struct Frame {
   const ir::Program* program = nullptr;
   const SizeValues* sizes = nullptr;
   bool exact = false;  // whether values are the same bits on every processor
+  const std::atomic<bool>* stop =
+      nullptr;  // looked at where records are clients that compute by themselves
   std::size_t records = 0;
   std::size_t stride = 0;             // from one column to the next
   std::vector<double*> sources;       // the first column of each source

@@ -17,7 +17,7 @@ void Compiler::emit(NodeId id) {
   const ir::Node& n = node(id);
   if (roles_[id] == Role::array) return emit_array(id);
   if (n.kind != Kind::apply) throw Bug("an encoder that is no operation");
-  if (!suits_kernel(n)) return emit_general(id);
+  if (!suits_kernel(id)) return emit_general(id);
   if (n.op == &quantize_op()) return emit_quantize(id);
   switch (n.op->kernel) {
     case Kernel::unary:
@@ -61,7 +61,24 @@ void Compiler::emit(NodeId id) {
 
 // Some kernels want operands that are the same for all records, or decide by all records of a block: at clients inside a
 // block each is to compute what it would compute alone.
-bool Compiler::suits_kernel(const ir::Node& n) const {
+bool Compiler::suits_kernel(NodeId id) const {
+  const ir::Node& n = node(id);
+  if (as_one_alone(id)) {
+    // Those that sum, or compute more than one thing, do it in an order of their own.
+    switch (n.op->kernel) {
+      case Kernel::unary:
+      case Kernel::binary:
+      case Kernel::ternary:
+      case Kernel::view:
+      case Kernel::constant:
+      case Kernel::count:
+      case Kernel::outer:
+      case Kernel::one_hot:
+        return true;
+      default:
+        return false;
+    }
+  }
   if (n.op == &quantize_op() || n.op->kernel == Kernel::clip_norm) return n.federated();
   if (n.op->kernel == Kernel::lookup) return !by_record(n.args[0]) && by_record(n.args[1]);
   return true;
@@ -86,7 +103,7 @@ void Compiler::emit_unary(NodeId id) {
   step.node = id;
   step.args = {operand(n.args[0])};
   step.map1 = n.op->map1;
-  step.unary = kernels::unary(n.op->name, exact_);
+  step.unary = kernels::unary(as_one_alone(id) ? std::string_view() : n.op->name, exact_);
   step.out = values_[id] = fresh(step.args[0].columns.size());
   add(std::move(step));
 }
@@ -99,7 +116,7 @@ void Compiler::emit_binary(NodeId id) {
   step.args = {operand(n.args[0], broadcast_map(n.args[0], id)),
                operand(n.args[1], broadcast_map(n.args[1], id))};
   step.map2 = n.op->map2;
-  step.binary = kernels::binary(n.op->name);
+  step.binary = kernels::binary(as_one_alone(id) ? std::string_view() : n.op->name);
   step.out = values_[id] = fresh(static_cast<std::size_t>(element_count(unit_shape(id))));
   add(std::move(step));
 }

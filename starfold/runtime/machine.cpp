@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "starfold/base/error.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/tensor/portable.h"
@@ -28,12 +30,14 @@ Machine::Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Setti
 }
 
 Machine::Machine(std::shared_ptr<const Plan> plan, std::vector<const Tensor*> inputs,
-                 SizeValues sizes)
+                 SizeValues sizes, const std::atomic<bool>* stop)
     : plan_(std::move(plan)),
       demands_(demands_of(plan_->program)),
       sizes_(std::move(sizes)),
+      chains_(demands_.empty() ? MapChains(*plan_, sizes_) : MapChains()),
       inputs_(std::move(inputs)),
-      values_(plan_->program.graph.size()) {
+      values_(plan_->program.graph.size()),
+      stop_(stop) {
   results_.iterations.resize(plan_->program.loops.size());
   frames_.push_back({&plan_->body});
   advance();
@@ -69,10 +73,59 @@ Shape Machine::fold_shape(const Merge& merge) const {
   return cell_shape(plan_->program.graph[merge.fold].type(), sizes_);
 }
 
-void Machine::absorb(const std::vector<MergeState>& merged,
-                     std::vector<std::vector<Tensor>> passes) {
+void Machine::take_outputs(std::vector<Tensor>& values) {
+  const std::vector<ir::Output>& outputs = plan_->program.outputs;
+  std::vector<std::size_t> own;  // made here, for one output alone
+  std::vector<NodeId> seen;
+  std::vector<std::pair<std::size_t, Tensor>>
+      copies;  // taken before anything changes: inputs may be what is given here
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const NodeId id = outputs[i].node;
+    const bool made =
+        plan_->program.graph[id].kind == Kind::apply && value(id).shape == values[i].shape;
+    if (made && std::find(seen.begin(), seen.end(), id) == seen.end()) {
+      own.push_back(i);
+      seen.push_back(id);
+    } else {
+      copies.emplace_back(i, value(id));
+    }
+  }
+  for (const std::size_t i : own) std::swap(values[i].data, values_[outputs[i].node].front().data);
+  for (auto& [i, copy] : copies) values[i] = std::move(copy);
+}
+
+void Machine::exchange(std::vector<MergeState>& merged, std::vector<std::vector<Tensor>> passes) {
+  take_passes(std::move(passes));
+  for (std::size_t i = 0; i < round_->merges.size(); ++i) {
+    std::vector<Tensor>& value = values_[round_->merges[i].fold];
+    const Monoid& monoid = *round_->merges[i].monoid;
+    value.resize(1);
+    if (monoid.finish != monoids::sum.finish) {
+      value.front() = monoid.finish(merged[i]);
+    } else if (value.front().shape == merged[i].front().shape) {
+      std::swap(value.front().data, merged[i].front().data);
+    } else {
+      value.front() = merged[i].front();
+    }
+    if (!demands_.empty()) check(round_->merges[i].fold);
+  }
+  end_round();
+}
+
+void Machine::take_passes(std::vector<std::vector<Tensor>> passes) {
   for (std::size_t i = 0; i < round_->passes.size(); ++i)
     values_[round_->passes[i]] = std::move(passes.at(i));
+}
+
+void Machine::end_round() {
+  round_ = nullptr;
+  finish_step();
+  advance();
+}
+
+void Machine::absorb(const std::vector<MergeState>& merged,
+                     std::vector<std::vector<Tensor>> passes) {
+  take_passes(std::move(passes));
   for (std::size_t i = 0; i < round_->merges.size(); ++i) {
     std::vector<Tensor>& value = values_[round_->merges[i].fold];
     value.resize(1);
@@ -85,9 +138,7 @@ void Machine::absorb(const std::vector<MergeState>& merged,
     }
     if (!demands_.empty()) check(round_->merges[i].fold);
   }
-  round_ = nullptr;
-  finish_step();
-  advance();
+  end_round();
 }
 
 void Machine::advance() {
@@ -202,6 +253,7 @@ void Machine::compute(const std::vector<NodeId>& nodes) {
   const portable::Scope scope(plan_->exact);
   for (const NodeId id : nodes) {
     const ir::Node& node = plan_->program.graph[id];
+    if (!chains_.empty() && (chains_.passes(id) || compute_chain(id))) continue;
     if (!is_there(id) && !compute_in_place(node, values_[id])) values_[id] = evaluate(node);
     if (!demands_.empty()) check(id);
   }
@@ -221,6 +273,16 @@ bool Machine::compute_in_place(const ir::Node& node, std::vector<Tensor>& result
   const Tensor* args[2];
   for (std::size_t i = 0; i < node.args.size(); ++i) args[i] = &value(node.args[i]);
   return apply_in_place(node, args, result.front());
+}
+
+bool Machine::compute_chain(NodeId id) {
+  return chains_.compute(
+      id, [&](NodeId from) -> const Tensor& { return value(from); },
+      [&]() -> Tensor& {
+        std::vector<Tensor>& place = values_[id];
+        if (place.empty()) place.emplace_back(cell_shape(plan_->program.graph[id].type(), sizes_));
+        return place.front();
+      });
 }
 
 void Machine::put(NodeId id, const Tensor& value) {

@@ -8,6 +8,7 @@
 #include "starfold/merge/monoid.h"
 #include "starfold/plan/plan.h"
 #include "starfold/runtime/demand.h"
+#include "starfold/runtime/map_chains.h"
 #include "starfold/runtime/reference.h"
 #include "starfold/tensor/bytes.h"
 
@@ -25,7 +26,8 @@ class Machine {
   Machine(std::shared_ptr<const Plan> plan, SizeValues sizes, const Settings& settings,
           ByteReader& saved, const std::atomic<bool>* stop = nullptr);
   // For the plan of a block, which one client after the other runs: shared inputs by their place, which the caller keeps.
-  Machine(std::shared_ptr<const Plan> plan, std::vector<const Tensor*> inputs, SizeValues sizes);
+  Machine(std::shared_ptr<const Plan> plan, std::vector<const Tensor*> inputs, SizeValues sizes,
+          const std::atomic<bool>* stop = nullptr);
   // Begins anew with other inputs; what takes memory keeps it.
   void restart(const std::vector<const Tensor*>& inputs);
 
@@ -40,8 +42,12 @@ class Machine {
   const Tensor* known(ir::NodeId id) const;
   // Output number i, which is shared, when the program is done.
   const Tensor& output(std::size_t i) const { return value(plan_->program.outputs[i].node); }
+  // The same for who goes on with all of them and begins anew: by output, in exchange for other values of the same shape.
+  void take_outputs(std::vector<Tensor>& values);
   // Takes the merged state of the round, and inside a block the results of its passes, and decodes up to the next one.
   void absorb(const std::vector<MergeState>& merged, std::vector<std::vector<Tensor>> passes = {});
+  // The same in exchange for states of the same shapes that hold anything.
+  void exchange(std::vector<MergeState>& merged, std::vector<std::vector<Tensor>> passes);
 
   // Outputs, traces and iterations so far.
   const Results& results() const { return results_; }
@@ -60,6 +66,8 @@ class Machine {
     bool entered = false;  // the prelude of this pass has run
   };
 
+  void take_passes(std::vector<std::vector<Tensor>> passes);
+  void end_round();
   void restore_frames(ByteReader& saved);
   void advance();
   void begin_loop(const LoopStep& step);
@@ -71,6 +79,7 @@ class Machine {
   void check(ir::NodeId id);
   bool is_there(ir::NodeId id) const;
   bool compute_in_place(const ir::Node& node, std::vector<Tensor>& result);
+  bool compute_chain(ir::NodeId id);
   void put(ir::NodeId id, const Tensor& value);
   void compute(const std::vector<ir::NodeId>& nodes);
   std::vector<Tensor> evaluate(const ir::Node& node);
@@ -79,6 +88,7 @@ class Machine {
   std::shared_ptr<const Plan> plan_;
   Demands demands_;
   SizeValues sizes_;
+  MapChains chains_;  // of a block
   Arrays shared_;
   std::vector<const Tensor*> inputs_;  // of a block, by their place; empty elsewhere
   std::vector<std::vector<Tensor>> values_;

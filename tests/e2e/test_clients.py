@@ -1,9 +1,10 @@
 """Values per client: what a NumPy program that knows the split computes, what stays at clients, samples, nodes."""
+import importlib.util
 import json
 import subprocess
 
 import numpy as np
-from conftest import ROOT, array
+from conftest import COMMAND, ROOT, array
 from node_federation import hospital, wait_until
 
 FEDAVG = """
@@ -66,9 +67,9 @@ def gradient(client, b):
     return client["x"].T @ (1 / (1 + np.exp(-client["x"] @ b)) - client["y"]) / len(client["y"])
 
 
-def fedavg(clients, prox=0.0, p=3):
+def fedavg(clients, prox=0.0, p=3, rounds=50):
     theta = np.zeros(p)
-    for _ in range(50):
+    for _ in range(rounds):
         models, counts = [], []
         for client in clients.values():
             b = theta.copy()
@@ -112,6 +113,9 @@ def test_fedavg_and_fedprox_are_numpys(starfold, federation, program):
             got = starfold("run", path, "--json", *arguments, *more)
             assert np.abs(theta_of(got) - want).max() < 1e-10
         assert starfold("run", path, "--json", *arguments).json()["rounds"] == 50  # a block costs no round
+        for rounds in (1, 2, 9):  # on the way
+            got = starfold("run", program(text.replace("repeat 50", f"repeat {rounds}"), "fewer.fold"), "--json", *arguments)
+            assert np.abs(theta_of(got) - fedavg(clients, prox, rounds=rounds)).max() < 1e-10
 
 
 def test_scaffold_is_numpys_and_what_is_kept_stays(starfold, federation, program, tmp_path):
@@ -120,6 +124,9 @@ def test_scaffold_is_numpys_and_what_is_kept_stays(starfold, federation, program
     want, own = scaffold(clients)
     result = starfold("run", program(SCAFFOLD), "--json", *arguments, "--out", tmp_path / "out")
     assert np.abs(theta_of(result) - want).max() < 1e-10
+    for rounds in (1, 2, 9):  # on the way
+        got = starfold("run", program(SCAFFOLD.replace("repeat 30", f"repeat {rounds}"), "fewer.fold"), "--json", *arguments)
+        assert np.abs(theta_of(got) - scaffold(clients, rounds=rounds)[0]).max() < 1e-10
     for name, client in clients.items():
         kept = np.load(tmp_path / "out" / "clients" / name / "predicted.npy")
         assert np.abs(kept - 1 / (1 + np.exp(-client["x"] @ want))).max() < 1e-10
@@ -135,6 +142,28 @@ def test_scaffold_is_numpys_and_what_is_kept_stays(starfold, federation, program
     assert max(numbers) - max(c["bytes_sent"] for c in plain["clients"]) < 400  # an empty message
     reference = starfold("run", program(SCAFFOLD), "--json", *arguments, "--reference")
     assert np.abs(theta_of(reference) - want).max() < 1e-10
+
+
+def test_the_curves_of_the_documentation(tmp_path, monkeypatch):
+    """docs/learning.md: accuracy of FedAvg and SCAFFOLD on digits split by label, as drawn and as written."""
+    monkeypatch.setenv("STARFOLD", COMMAND)
+    place = ROOT / "examples" / "clients" / "curves.py"
+    spec = importlib.util.spec_from_file_location("curves", place)
+    curves = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(curves)
+    drawn = json.loads((ROOT / "docs" / "clients-digits.json").read_text())
+    curves.split_by_label(tmp_path)
+    held_out = len(np.load(tmp_path / "test_y.npy"))
+    for name in ("fedavg", "scaffold"):
+        for steps in curves.STEPS:
+            got = curves.accuracy(tmp_path, name, steps)
+            # Another processor's rounding may turn over a digit that is in between.
+            np.testing.assert_allclose(got, drawn[f"{name}, {steps} steps"], rtol=0, atol=1.5 / held_out)
+    text = (ROOT / "docs" / "learning.md").read_text()
+    assert "](clients-digits.svg)" in text and (ROOT / "docs" / "clients-digits.svg").read_text().count("<path") > 4
+    for name, steps, after in (("fedavg", 50, 60), ("scaffold", 50, 60), ("fedavg", 50, 10), ("scaffold", 50, 10),
+                               ("fedavg", 5, 60), ("scaffold", 5, 60)):
+        assert f"{100 * drawn[f'{name}, {steps} steps'][after - 1]:.1f} %" in text
 
 
 def test_check_says_that_the_split_matters(starfold, program):

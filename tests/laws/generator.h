@@ -78,6 +78,11 @@ Federation generate_federation(Random& random, const GeneratedProgram& program);
 Federation deal_again(Random& random, const GeneratedProgram& program, const Federation& federation,
                       int clients);
 
+// So many clients, each with records drawn from those of all clients of `federation`: some with none, most with a few, now and
+// then one with more than a block has.
+Federation deal_unevenly(Random& random, const GeneratedProgram& program,
+                         const Federation& federation, int clients);
+
 // Random entries of the kind that the input asks for.
 Tensor random_tensor(Random& random, const InputSpec& input, Shape shape, bool special);
 

@@ -169,4 +169,42 @@ Federation deal_again(Random& random, const GeneratedProgram& program, const Fed
   return dealt;
 }
 
+Federation deal_unevenly(Random& random, const GeneratedProgram& program,
+                         const Federation& federation, int clients) {
+  Federation dealt;
+  dealt.settings = federation.settings;
+  // By record set and client: which of all records it has.
+  std::map<std::string, std::vector<std::vector<int>>> chosen;
+  for (int c = 0; c < clients; ++c) dealt.clients.push_back({fmt::format("d{}", c + 1), {}});
+  for (const InputSpec& input : program.inputs) {
+    if (!input.type.federated()) continue;
+    const std::size_t axis = *input.type.record_axis();
+    std::vector<std::vector<double>> records;
+    for (const Client& client : federation.clients) {
+      const Tensor& tensor = client.arrays.at(input.name);
+      for (std::int64_t r = 0; r < tensor.shape[axis]; ++r)
+        records.push_back(record_of(tensor, axis, r));
+    }
+    const auto [own, fresh] =
+        chosen.emplace(input.type.record_set(), std::vector<std::vector<int>>{});
+    for (int c = 0; c < clients && fresh; ++c) {
+      std::vector<int>& places = own->second.emplace_back();
+      const int count = random.chance(15)  ? 0
+                        : random.chance(2) ? static_cast<int>(random.between(500, 1100))
+                                           : static_cast<int>(random.between(1, 9));
+      for (int r = 0; r < count && !records.empty(); ++r)
+        places.push_back(random.below(static_cast<int>(records.size())));
+    }
+    for (int c = 0; c < clients; ++c) {
+      std::vector<std::vector<double>> taken;
+      for (const int place : own->second[static_cast<std::size_t>(c)])
+        taken.push_back(records[static_cast<std::size_t>(place)]);
+      const Shape shape = shape_with(input, program.sizes, static_cast<std::int64_t>(taken.size()));
+      dealt.clients[static_cast<std::size_t>(c)].arrays[input.name] =
+          of_records(taken, shape, axis);
+    }
+  }
+  return dealt;
+}
+
 }  // namespace starfold::laws

@@ -9,6 +9,8 @@
 
 #include "starfold/base/error.h"
 #include "starfold/plan/explain.h"
+#include "starfold/runtime/engine.h"
+#include "starfold/runtime/machine.h"
 #include "starfold/syntax/parser.h"
 #include "tests/laws/law.h"
 
@@ -261,47 +263,112 @@ TEST(LocalLaws, PackedClientsComputeTheSameBitsWithoutLoops) {
             packed_clients_are_apart);
 }
 
-// A block without loops runs at many clients at once. In a loop of one iteration the same statements run client by client,
-// and mean the same.
-Verdict at_once_is_one_by_one(const Case& c) {
+// An input over the bare star, whose records batches are taken of; empty when there is none.
+std::string name_of_records(const Case& c) {
+  for (const InputSpec& input : c.program.inputs) {
+    if (input.type.federated() && input.type.record_set().empty()) return input.name;
+  }
+  return {};
+}
+
+// What the clients of a simulation send and keep by engines with these options, all clients of a pack together.
+struct Encoding {
+  std::map<std::string, Tensor> outputs;
+  std::vector<std::map<std::string, Tensor>> kept;  // by pack
+  std::string error;
+};
+Encoding encode_packs(const CompiledProgram& program, const Federation& federation,
+                      const EngineOptions& options) {
+  const Plan& plan = *program.plan;
+  Encoding result;
+  try {
+    SizeValues sizes = bind_settings(plan.program, federation.settings);
+    const std::vector<Pack> packs = pack_clients(plan.program, federation.clients);
+    for (const Pack& pack : packs) sizes = bind_client(plan.program, pack.records, sizes);
+    std::vector<Engine> engines;
+    for (const Pack& pack : packs) engines.emplace_back(program.plan, sizes, pack.records, options);
+    Machine machine(program.plan, sizes, federation.settings);
+    while (machine.round() != nullptr) {
+      const Round& round = *machine.round();
+      std::vector<MergeState> states = engines[0].encode(round, machine.to_send());
+      for (std::size_t e = 1; e < engines.size(); ++e) {
+        const std::vector<MergeState> more = engines[e].encode(round, machine.to_send());
+        for (std::size_t i = 0; i < more.size(); ++i)
+          round.merges[i].monoid->merge(states[i], more[i]);
+      }
+      machine.absorb(states);
+    }
+    result.outputs = machine.results().outputs;
+    for (const Engine& engine : engines) result.kept.push_back(engine.kept());
+  } catch (const RunError& error) {
+    result.error = error.what();
+  }
+  return result;
+}
+
+// Any program as blocks without loops: over records alone; over states that stay at the clients, in a loop around the block; and,
+// where there are records, over what another block has made of them in batches.
+std::optional<std::string> in_blocks_without_loops(const Case& c, Random& random) {
   const std::optional<Parts> parts = parts_of(c);
   if (!parts) return std::nullopt;
-  std::string loop;
+  std::vector<std::string> next;
+  std::string states;
   std::string updates;
-  std::string keeps;
-  for (std::size_t i = 0; i < parts->results.size(); ++i) {
-    loop += fmt::format("state last_{} = zeros_like({})\n", parts->results[i], parts->values[i]);
-    updates += fmt::format("last_{} <- {}\n", parts->results[i], parts->values[i]);
-    keeps += fmt::format("keep kept_{0} = of_{0}\n", parts->results[i]);
+  std::string ends;
+  const std::string records = name_of_records(c);
+  std::string weigh;
+  if (!records.empty()) {
+    weigh = fmt::format(
+        "let weight = each client {{\nstate seen = 0\nrepeat batches({}, {}) {{ "
+        "seen <- records({}) - seen / 2 }}\nseen\n}}\nkeep weight\n",
+        random.between(1, 200), random.between(0, 1000), records);
   }
-  loop += fmt::format("repeat 1 {{\n{}}}\n", updates);
-  const std::string names = tuple(with("of_", parts->results));
-  const Case at_once =
-      with_text(c, parts->head + block(names, parts->body, tuple(parts->values)) + keeps);
-  const Case one_by_one = with_text(
-      c,
-      parts->head + block(names, parts->body + loop, tuple(with("last_", parts->results))) + keeps);
+  for (std::size_t i = 0; i < parts->results.size(); ++i) {
+    const std::string& name = parts->results[i];
+    next.push_back(fmt::format("({}) + own_{} / 2{}", parts->values[i], name,
+                               records.empty() ? "" : " * weight"));
+    states += fmt::format("private state own_{0} = zeros_like(of_{0})\n", name);
+    updates += fmt::format("own_{0} <- next_{0}\n", name);
+    ends += fmt::format("keep kept_{0} = of_{0}\nkeep state_{0} = own_{0}\n", name);
+    ends += fmt::format("output sum_{0} = sum[*](own_{0})\n", name);
+  }
+  return parts->head +
+         block(tuple(with("of_", parts->results)), parts->body, tuple(parts->values)) + weigh +
+         states + "repeat 2 {\n" +
+         block(tuple(with("next_", parts->results)), parts->body, tuple(next)) + updates + "}\n" +
+         ends;
+}
+
+// A block without loops runs at many clients at once, and means what it means client by client: the same bits in exact runs.
+Verdict at_once_is_one_by_one(const Case& c) {
   Random random = c.choices();
-  const Federation many = deal_again(random, c.program, c.federation, random.between(17, 40));
+  const std::optional<std::string> text = in_blocks_without_loops(c, random);
+  if (!text) return std::nullopt;
+  // More than one group of them, and now and then more than a block of clients.
+  const auto clients =
+      static_cast<int>(random.chance(10) ? random.between(500, 540) : random.between(17, 60));
+  const Federation many = deal_unevenly(random, c.program, c.federation, clients);
   for (const bool exact : {false, true}) {
-    const auto run = [&](const Case& which) {
-      const Compiled program = compiled(which, true, false, exact);
-      if (!program.error.empty()) return Outcome{std::nullopt, program.error};
-      return run_packed(c, program, pack_clients(program.program->plan->program, many.clients),
-                        many.settings);
-    };
-    const Outcome got = run(at_once);
-    const Outcome want = run(one_by_one);
-    if (got.report.has_value() != want.report.has_value())
+    const Compiled program = compiled(with_text(c, *text), true, false, exact);
+    if (!program.error.empty()) return program.error;
+    EngineOptions options;
+    const Encoding got = encode_packs(*program.program, many, options);
+    options.at_once = false;
+    const Encoding want = encode_packs(*program.program, many, options);
+    if (got.error != want.error)
       return fmt::format("at once: {}; one by one: {}", got.error, want.error);
-    if (!got.report) continue;
-    for (const auto& [name, of_clients] : want.report->results.kept) {
-      for (std::size_t i = 0; i < of_clients.size(); ++i) {
-        const Tensor& own = got.report->results.kept.at(name).at(i);
-        const Verdict broken = compare(own, of_clients[i], rounding);
-        if (broken)
-          return fmt::format("{}{} of client {}: {}", exact ? "exact " : "", name, i, *broken);
+    const auto differ = [&](const std::map<std::string, Tensor>& here,
+                            const std::map<std::string, Tensor>& there) -> Verdict {
+      for (const auto& [name, value] : there) {
+        const Tensor& own = here.at(name);
+        const Verdict broken = exact ? same_bits(own, value) : compare(own, value, rounding);
+        if (broken) return fmt::format("{}{}: {}", exact ? "exact " : "", name, *broken);
       }
+      return std::nullopt;
+    };
+    if (const Verdict broken = differ(got.outputs, want.outputs)) return broken;
+    for (std::size_t i = 0; i < want.kept.size(); ++i) {
+      if (const Verdict broken = differ(got.kept[i], want.kept[i])) return broken;
     }
   }
   return std::nullopt;
@@ -479,12 +546,56 @@ TEST(LocalLaws, PrivateStatesStay) {
   check_law("LocalLaws.PrivateStatesStay", {}, 300, private_states_stay);
 }
 
-// An input over the bare star, whose records batches are taken of; empty when there is none.
-std::string name_of_records(const Case& c) {
-  for (const InputSpec& input : c.program.inputs) {
-    if (input.type.federated() && input.type.record_set().empty()) return input.name;
+// Blocks and states are conservative: beside a program they change nothing that it gives out, nor what leaves for it. And what
+// only stays sends nothing, however many iterations it takes.
+Verdict blocks_beside_a_program(const Case& c) {
+  const std::optional<Parts> parts = parts_of(c);
+  if (!parts) return std::nullopt;
+  const std::vector<std::string> names = with("beside_", parts->results);
+  std::string states;
+  std::string updates;
+  std::string keeps;
+  for (const std::string& name : names) {
+    states += fmt::format("private state own_{0} = zeros_like({0})\n", name);
+    updates += fmt::format("own_{0} <- own_{0} / 2 + {0}\n", name);
+    keeps += fmt::format("keep own_{0}\n", name);
   }
-  return {};
+  const std::string beside = block(tuple(names), parts->body, tuple(parts->values)) + states +
+                             "repeat 2 {\n" + updates + "}\n" + keeps;
+  for (const bool exact : {false, true}) {
+    const Case plain = with_text(c, parts->plain);
+    const Case both = with_text(c, parts->plain + beside);
+    const Case stays = with_text(c, parts->head + beside);
+    const Compiled of_plain = compiled(plain, true, false, exact);
+    const Compiled of_both = compiled(both, true, false, exact);
+    const Compiled of_stays = compiled(stays, true, false, exact);
+    for (const Compiled* which : {&of_plain, &of_both, &of_stays}) {
+      if (!which->error.empty()) return which->error;
+    }
+    const Outcome want = run_engine(plain, *of_plain.program);
+    const Outcome got = run_engine(both, *of_both.program);
+    if (!want.report && got.report) return "beside a block a program answers that cannot";
+    if (!got.report) continue;  // a client may have no answer of its own
+    for (const auto& [name, value] : want.report->results.outputs) {
+      const Tensor& own = got.report->results.outputs.at(name);
+      const Verdict broken = exact ? same_bits(own, value) : compare(own, value, rounding);
+      if (broken) return fmt::format("{}{}: {}", exact ? "exact " : "", name, *broken);
+    }
+    const Outcome alone = run_engine(stays, *of_stays.program);
+    if (!alone.report) return "states alone: " + alone.error;
+    for (std::size_t i = 0; i < want.report->clients.size(); ++i) {
+      if (got.report->clients[i].numbers_sent != want.report->clients[i].numbers_sent)
+        return fmt::format("{} numbers left beside a block, {} without it",
+                           got.report->clients[i].numbers_sent,
+                           want.report->clients[i].numbers_sent);
+      if (alone.report->clients[i].numbers_sent != 0) return "numbers left for what stays";
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(LocalLaws, BlocksBesideAProgramChangeNothingOfIt) {
+  check_law("LocalLaws.BlocksBesideAProgramChangeNothingOfIt", {}, 300, blocks_beside_a_program);
 }
 
 // A pass over batches takes every record once, in parts of so many and a last one that may be smaller. One batch of all is

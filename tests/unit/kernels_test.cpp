@@ -393,5 +393,92 @@ TEST(Kernels, Products) {
   });
 }
 
+// Columns with what no result may depend on behind them.
+struct ManyColumns {
+  ManyColumns(std::size_t count, std::size_t n, std::size_t seed) {
+    for (std::size_t k = 0; k < count; ++k) {
+      columns.emplace_back(random_values(n, seed + k));
+      pointers.push_back(columns.back().data());
+    }
+  }
+  std::vector<Column> columns;
+  std::vector<const double*> pointers;
+};
+
+// Sums over few records, in their order; and combinations of many columns of them.
+TEST(Kernels, ProductsOfFewRecords) {
+  on_every_target([&] {
+    for (const std::size_t n : {1, 5, 8, 24, 31, 32, 64}) {
+      for (const std::size_t rows : {1, 2, 5, 6, 7, 13}) {
+        for (const std::size_t others : {1, 4, 8, 10, 17, 32, 43}) {
+          SCOPED_TRACE(fmt::format("{} and {} columns of {}", rows, others, n));
+          const ManyColumns a(rows, n, 1);
+          const ManyColumns b(others, n, 100);
+          std::vector<double> replaced(rows * others, kNan);
+          std::vector<double> added(rows * others, 1.0);
+          const kernels::Products& products = kernels::products();
+          products.gram_few(a.pointers.data(), rows, b.pointers.data(), others, replaced.data(), n,
+                            false);
+          products.gram_few(a.pointers.data(), rows, b.pointers.data(), others, added.data(), n,
+                            true);
+          for (std::size_t c = 0; c < rows * others; ++c) {
+            double want = 0;
+            for (std::size_t r = 0; r < n; ++r)
+              want += a.columns[c / others][r] * b.columns[c % others][r];
+            ASSERT_NEAR(replaced[c], want, 1e-12);
+            ASSERT_NEAR(added[c], 1 + want, 1e-12);
+          }
+        }
+      }
+    }
+  });
+}
+
+// Sums that vanish are 0 whatever they vanish from: what begins with zeros never is -0.
+TEST(Kernels, ProductsOfFewRecordsThatVanish) {
+  on_every_target([&] {
+    const Column tiny({1e-200, 1e-200});
+    const Column below({-1e-200, -1e-200});
+    const double* const left[] = {tiny.data()};
+    const std::vector<const double*> right(9, below.data());
+    std::vector<double> out(9, kNan);
+    kernels::products().gram_few(left, 1, right.data(), 9, out.data(), 2, false);
+    for (const double sum : out) EXPECT_TRUE(sum == 0 && !std::signbit(sum));
+  });
+}
+
+// Few records go another way through many columns, to the same bits.
+TEST(Kernels, CombinationsOfFewRecordsAreThoseOfMany) {
+  on_every_target([&] {
+    for (const bool portable : {false, true}) {
+      for (const std::size_t n : {3, 8, 24, 32, 47, 64}) {
+        for (const std::size_t count : {16, 29}) {
+          const ManyColumns few(count, n, 1);
+          ManyColumns many(count, 100, 200);
+          for (std::size_t k = 0; k < count; ++k)
+            std::copy_n(few.columns[k].data(), n, many.columns[k].data());
+          const std::vector<double> weights = random_values(4 * count, 9);
+          const std::vector<const double*> w = {weights.data(), weights.data() + 1,
+                                                weights.data() + 2, weights.data() + 3};
+          const ManyColumns of_few(4, n, 300);
+          const ManyColumns of_many(4, 100, 400);
+          const auto combine = [&](const ManyColumns& from, const ManyColumns& to, std::size_t m) {
+            std::vector<double*> out;
+            for (const Column& column : to.columns) out.push_back(column.data());
+            kernels::products(portable).combine(from.pointers.data(), count, w.data(), 4,
+                                                out.data(), 4, m);
+          };
+          combine(few, of_few, n);
+          combine(many, of_many, 100);
+          for (std::size_t j = 0; j < 4; ++j) {
+            for (std::size_t i = 0; i < n; ++i)
+              ASSERT_EQ(of_few.columns[j][i], of_many.columns[j][i]);
+          }
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace starfold::testing

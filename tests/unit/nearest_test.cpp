@@ -25,14 +25,14 @@ struct Case {
 // By the distances themselves, as the kernels give them.
 std::vector<double> by_distances(const std::vector<const double*>& columns,
                                  const std::vector<const double*>& points, std::size_t stride,
-                                 std::size_t n) {
+                                 std::size_t n, bool portable) {
   engine::Buffer room((points.size() + 1) * kernels::padded(n));
   std::vector<double*> to;
   for (std::size_t j = 0; j < points.size(); ++j)
     to.push_back(room.data() + j * kernels::padded(n));
   double* const out = room.data() + points.size() * kernels::padded(n);
-  kernels::products().distances(columns.data(), columns.size(), points.data(), stride, to.data(),
-                                points.size(), n);
+  kernels::products(portable).distances(columns.data(), columns.size(), points.data(), stride,
+                                        to.data(), points.size(), n);
   const std::vector<const double*> from(to.begin(), to.end());
   kernels::extremes().smallest(from.data(), from.size(), out, n);
   return {out, out + n};
@@ -100,15 +100,21 @@ void check(std::mt19937_64& random, const Case& size, Kind kind) {
   for (std::size_t k = 0; k < size.columns; ++k) {
     to.push_back(room.data() + k * room_of_column);
     for (std::size_t i = 0; i < size.records; ++i) to[k][i] = number();
+    // Where a column ends something else may lie, which changes nothing.
+    for (std::size_t i = size.records; i < room_of_column; ++i)
+      to[k][i] = std::vector<double>{0, inf, -inf, std::nan(""), 1e308, number()}[random() % 6];
   }
   if (kind == Kind::between) move_between(random, of_points, stride, to, size.records);
   const std::vector<const double*> columns(to.begin(), to.end());
   double* const out = room.data() + size.columns * room_of_column;
-  kernels::nearest()(columns.data(), size.columns, of_points.data(), stride, size.points, out,
-                     size.records);
-  const std::vector<double> want = by_distances(columns, of_points, stride, size.records);
-  EXPECT_EQ(std::vector<double>(out, out + size.records), want)
-      << size.columns << " columns, " << size.points << " points, kind " << static_cast<int>(kind);
+  for (const bool portable : {false, true}) {
+    kernels::nearest(portable)(columns.data(), size.columns, of_points.data(), stride, size.points,
+                               out, size.records);
+    EXPECT_EQ(std::vector<double>(out, out + size.records),
+              by_distances(columns, of_points, stride, size.records, portable))
+        << size.columns << " columns, " << size.points << " points, kind " << static_cast<int>(kind)
+        << (portable ? ", portable" : "");
+  }
 }
 
 TEST(Nearest, IsTheOneWithTheSmallestDistance) {

@@ -74,7 +74,7 @@ template <class Op>
 void columns(Map /*map*/, const double* a, const double* b, double* out, std::size_t n) {
   const D d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-    hn::Store(Op::of(hn::Load(d, a + i), hn::Load(d, b + i)), d, out + i);
+    hn::StoreU(Op::of(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, out + i);
   }
 }
 
@@ -83,7 +83,7 @@ void number_left(Map /*map*/, double a, const double* b, double* out, std::size_
   const D d;
   const V left = number(a);
   for (std::size_t i = 0; i < n; i += hn::Lanes(d))
-    hn::Store(Op::of(left, hn::Load(d, b + i)), d, out + i);
+    hn::StoreU(Op::of(left, hn::LoadU(d, b + i)), d, out + i);
 }
 
 template <class Op>
@@ -91,7 +91,7 @@ void number_right(Map /*map*/, const double* a, double b, double* out, std::size
   const D d;
   const V right = number(b);
   for (std::size_t i = 0; i < n; i += hn::Lanes(d))
-    hn::Store(Op::of(hn::Load(d, a + i), right), d, out + i);
+    hn::StoreU(Op::of(hn::LoadU(d, a + i), right), d, out + i);
 }
 
 template <class Op>
@@ -115,13 +115,13 @@ void power_right(Map map, const double* a, double b, double* out, std::size_t n)
   const D d;
   if (b == 2) {
     for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-      const V x = hn::Load(d, a + i);
-      hn::Store(hn::Mul(x, x), d, out + i);
+      const V x = hn::LoadU(d, a + i);
+      hn::StoreU(hn::Mul(x, x), d, out + i);
     }
   } else if (b == 3) {
     for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-      const V x = hn::Load(d, a + i);
-      hn::Store(hn::Mul(hn::Mul(x, x), x), d, out + i);
+      const V x = hn::LoadU(d, a + i);
+      hn::StoreU(hn::Mul(hn::Mul(x, x), x), d, out + i);
     }
   } else if (b == -1) {
     number_left<Divide>(map, 1, a, out, n);

@@ -20,7 +20,8 @@ using Unary = void (*)(double (*map)(double), const double* x, double* out, std:
 // A loop that calls `map` for operations without a kernel. A portable one gives the same bits on every processor.
 Unary unary(std::string_view op, bool portable = false);
 
-// out = map(a, b), where either side may be a single number; `out` may be an operand.
+// out = map(a, b), where either side may be a single number; `out` may be an operand. Columns may start anywhere, as shared
+// values do.
 struct Binary {
   using Map = double (*)(double, double);
   void (*columns)(Map map, const double* a, const double* b, double* out, std::size_t n);
@@ -68,6 +69,9 @@ struct Ahead {
 // block.
 Ahead after(const double* const* columns, std::size_t count, std::size_t n);
 
+// So few records that sums over them end before they are worth their beginning: batches, and small clients.
+inline constexpr std::size_t kFew = 64;
+
 // Sums of products.
 struct Products {
   // out_j = sum over k of weights_j[k * stride] * columns_k, for j < outputs <= 4.
@@ -83,6 +87,9 @@ struct Products {
   // into the second cache.
   void (*gram)(const double* const* a, std::size_t columns_a, const double* const* b,
                std::size_t columns_b, bool upper, double* out, std::size_t n, Ahead next);
+  // The same for n <= kFew records, summed in their order; without `add` what is in `out` is replaced.
+  void (*gram_few)(const double* const* a, std::size_t columns_a, const double* const* b,
+                   std::size_t columns_b, double* out, std::size_t n, bool add);
 };
 // Portable ones round every product and every sum, in one order: the same bits on every processor (not `gram`).
 const Products& products(bool portable = false);

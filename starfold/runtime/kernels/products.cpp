@@ -87,9 +87,49 @@ void combine_some(Columns columns, std::size_t count, Columns weights, std::size
   }
 }
 
+// All columns for J results of G groups of records, which stay in registers meanwhile.
+template <class With, std::size_t J, std::size_t G>
+void combine_groups(Columns columns, std::size_t count, Columns weights, std::size_t stride,
+                    double* const* out, std::size_t i) {
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  V sum[J][G];
+  for (std::size_t j = 0; j < J; ++j) {
+    for (std::size_t g = 0; g < G; ++g) sum[j][g] = hn::Zero(d);
+  }
+  const double* w[J];
+  for (std::size_t j = 0; j < J; ++j) w[j] = weights[j];
+  for (std::size_t k = 0; k < count; ++k) {
+    V x[G];
+    for (std::size_t g = 0; g < G; ++g) x[g] = hn::Load(d, columns[k] + i + g * lanes);
+    for (std::size_t j = 0; j < J; ++j) {
+      const V weight = hn::Set(d, w[j][k * stride]);
+      for (std::size_t g = 0; g < G; ++g) sum[j][g] = With::add(weight, x[g], sum[j][g]);
+    }
+  }
+  for (std::size_t j = 0; j < J; ++j) {
+    for (std::size_t g = 0; g < G; ++g) hn::Store(sum[j][g], d, out[j] + i + g * lanes);
+  }
+}
+
+// Few records of many columns lie close together: going through them again is cheaper than through the results. The same
+// sums in the same order.
+template <class With, std::size_t J>
+void combine_few(Columns columns, std::size_t count, Columns weights, std::size_t stride,
+                 double* const* out, std::size_t n) {
+  const std::size_t lanes = hn::Lanes(D());
+  std::size_t i = 0;
+  for (; i + kGroups * lanes <= padded(n); i += kGroups * lanes)
+    combine_groups<With, J, kGroups>(columns, count, weights, stride, out, i);
+  for (; i < n; i += lanes) combine_groups<With, J, 1>(columns, count, weights, stride, out, i);
+}
+
 template <class With, std::size_t J>
 void combine_outputs(Columns columns, std::size_t count, Columns weights, std::size_t stride,
                      double* const* out, std::size_t n) {
+  constexpr std::size_t many = 16;
+  if (J == 4 && n <= kFew && count >= many)
+    return combine_few<With, J>(columns, count, weights, stride, out, n);
   // Exact passes over the same columns take so long that they fetch all of the next block by themselves.
   const std::size_t ahead = std::is_same_v<With, Fused> ? next_block(columns, count, n) : 0;
   const auto some = [](std::size_t left) {
@@ -248,8 +288,96 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
   }
 }
 
+// --- few records: as many sums as products would be spent on joining the lanes of each dot product. So columns on the right are turned
+// into rows, a strip at a time, and each number on the left is multiplied with a row.
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+constexpr std::size_t kStrip = 2;  // vectors
+#else
+constexpr std::size_t kStrip = 4;
+#endif
+constexpr std::size_t kRows = 6;
+
+// I columns on the left with a strip of J vectors, of which `width` numbers count.
+template <std::size_t I, std::size_t J>
+void few_tile(Columns a, const double* strip, std::size_t width, double* out, std::size_t row,
+              std::size_t n, bool add) {
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  const double* x[I];
+  V sum[I][J];
+  for (std::size_t i = 0; i < I; ++i) {
+    x[i] = a[i];
+    for (std::size_t j = 0; j < J; ++j) sum[i][j] = hn::Zero(d);
+  }
+  for (std::size_t r = 0; r < n; ++r) {
+    V right[J];
+    for (std::size_t j = 0; j < J; ++j) right[j] = hn::Load(d, strip + (r * J + j) * lanes);
+    for (std::size_t i = 0; i < I; ++i) {
+      const V left = hn::Set(d, x[i][r]);
+      for (std::size_t j = 0; j < J; ++j) sum[i][j] = hn::MulAdd(left, right[j], sum[i][j]);
+    }
+  }
+  if (width == J * lanes) {
+    for (std::size_t i = 0; i < I; ++i) {
+      for (std::size_t j = 0; j < J; ++j) {
+        double* const to = out + i * row + j * lanes;
+        // 0 + -0 is 0, as where sums begin with zeros.
+        hn::StoreU(hn::Add(add ? hn::LoadU(d, to) : hn::Zero(d), sum[i][j]), d, to);
+      }
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < I; ++i) {
+    HWY_ALIGN double sums[J * kPad];
+    for (std::size_t j = 0; j < J; ++j) hn::Store(sum[i][j], d, sums + j * lanes);
+    double* const to = out + i * row;
+    for (std::size_t c = 0; c < width; ++c) to[c] = (add ? to[c] : 0) + sums[c];
+  }
+}
+
+template <std::size_t J>
+void few_rows(Columns a, std::size_t columns_a, const double* strip, std::size_t width, double* out,
+              std::size_t row, std::size_t n, bool add) {
+  std::size_t i = 0;
+  for (; i + kRows <= columns_a; i += kRows)
+    few_tile<kRows, J>(a + i, strip, width, out + i * row, row, n, add);
+  for (; i + 2 <= columns_a; i += 2)
+    few_tile<2, J>(a + i, strip, width, out + i * row, row, n, add);
+  if (i < columns_a) few_tile<1, J>(a + i, strip, width, out + i * row, row, n, add);
+}
+
+void gram_few(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, double* out,
+              std::size_t n, bool add) {
+  const std::size_t lanes = hn::Lanes(D());
+  HWY_ALIGN double strip[kFew * kStrip * kPad];
+  for (std::size_t first = 0; first < columns_b; first += kStrip * lanes) {
+    const std::size_t width = std::min(columns_b - first, kStrip * lanes);
+    const std::size_t vectors = (width + lanes - 1) / lanes;
+    for (std::size_t j = 0; j < vectors * lanes; ++j) {
+      for (std::size_t r = 0; r < n; ++r)
+        strip[r * vectors * lanes + j] = j < width ? b[first + j][r] : 0;
+    }
+    double* const to = out + first;
+    switch (vectors) {
+      case 1:
+        few_rows<1>(a, columns_a, strip, width, to, columns_b, n, add);
+        break;
+      case 2:
+        few_rows<2>(a, columns_a, strip, width, to, columns_b, n, add);
+        break;
+      case 3:
+        if constexpr (kStrip > 2) few_rows<3>(a, columns_a, strip, width, to, columns_b, n, add);
+        break;
+      default:
+        if constexpr (kStrip > 2) few_rows<4>(a, columns_a, strip, width, to, columns_b, n, add);
+        break;
+    }
+  }
+}
+
 template <class With>
-constexpr Products kProducts = {combine<With>, distances<With>, pair_sum<With>, gram};
+constexpr Products kProducts = {combine<With>, distances<With>, pair_sum<With>, gram, gram_few};
 
 }  // namespace
 
