@@ -6,8 +6,9 @@ MAKEFLAGS += --no-print-directory
 
 PRESET ?= dev
 FUZZ_SECONDS ?= 60
-# Random programs per law under the sanitizers, which are slow.
+# Random programs per law under the sanitizers, which are slow, and the suites that run there.
 SANITIZED_LAW_PROGRAMS ?= 20
+SANITIZED ?= unit golden laws example
 export FUZZ_SECONDS
 
 # $(call link,PRESET): build/starfold is the command of that preset.
@@ -19,7 +20,7 @@ help:
 	@echo 'make build           build/starfold, optimized with assertions (PRESET=release: without)'
 	@echo 'make fmt             lay out all C++ with clang-format'
 	@echo 'make lint            clang-tidy'
-	@echo 'make asan, make tsan the C++ tests under sanitizers'
+	@echo 'make asan, make tsan the C++ tests under sanitizers (SANITIZED='golden laws': those alone)'
 	@echo 'make fuzz            every fuzzer for FUZZ_SECONDS (60), two at a time'
 	@echo 'make bench           Starfold beside its peers and limits (BENCH='--only NAME --json OUT')'
 	@echo 'make docs            rewrite docs/operations.md and docs/library.md from their sources'
@@ -45,15 +46,15 @@ test: setup
 	@tools/test dev
 
 asan: setup
-	@tools/build sanitize
-	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test sanitize
+	@tools/build sanitize $(SANITIZED)
+	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test sanitize $(SANITIZED)
 
 tsan: setup
-	@tools/build tsan
-	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test tsan
+	@tools/build tsan $(SANITIZED)
+	@STARFOLD_LAW_PROGRAMS=$${STARFOLD_LAW_PROGRAMS:-$(SANITIZED_LAW_PROGRAMS)} tools/test tsan $(SANITIZED)
 
 fuzz: setup
-	@tools/build sanitize
+	@tools/build sanitize fuzzers
 	@tools/fuzz
 
 bench: setup
