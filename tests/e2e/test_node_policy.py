@@ -5,7 +5,9 @@ import signal
 import subprocess
 import time
 
+import numpy as np
 import pytest
+from conftest import ROOT
 from node_federation import LIMIT, hospital, wait_until
 
 MEAN = "input x : [*, p]\noutput m = mean[*](x)\n"
@@ -43,6 +45,22 @@ def test_min_support(run, nodes):
     inputs = 'x = "age"\nid = "id"'
     assert run(program, inputs) == (0, None)
     assert run(program, inputs, "min_support = 7") == (1, "policy") and rule(nodes) == "min_support"
+
+
+def test_small_cells_of_a_histogram(run, nodes):
+    """Those on the last edge are in the last bin, and are no cell of their own."""
+    age = np.sort(hospital(1)["age"])
+    program = (ROOT / "lib/programs/histogram.fold").read_text()
+
+    def ask(*edges):
+        return run(program, f'x = "age"\nedges = [{", ".join(str(edge) for edge in edges)}]')
+
+    assert ask(age[0], 40, 50, 60, age[-1]) == (0, None)
+    assert ask(0, 40, 45, 50, 55, 60, 100) == (0, None)
+    assert ask(age[5], 40, 50, 60, age[-6]) == (0, None)  # five below, and five above
+    assert ask(age[0], 40, 50, 60, age[-4], age[-1]) == (1, "policy") and rule(nodes) == "min_support"
+    assert ask(age[0], 40, 50, 60, age[-2]) == (1, "policy") and rule(nodes) == "min_support"
+    assert ask(age[0] + 0.1, 40, 50, 60, age[-1]) == (1, "policy") and rule(nodes) == "min_support"
 
 
 def test_max_ratio(run, nodes):
