@@ -136,6 +136,18 @@ def test_local_blocks(run, nodes):
     assert run(inner, 'x = "age"', "local_blocks = true") == (1, "merges")
 
 
+@pytest.mark.parametrize("leaves, stays", [
+    ("let m = each client { mean[*](x) }\nlet top = each client { max[*](x) }\noutput s = mean[*](m)\n", "keep top\n"),
+    ("let (m, top) = each client {\n  let t = max[*](x)\n  (mean[*](x), t)\n}\noutput s = mean[*](m)\n", "keep top\n"),
+])
+def test_what_stays_in_blocks_may_show_records(run, leaves, stays):
+    """A largest value that is kept at the client shows nothing; one that a fold takes out does, by whatever way."""
+    assert run("input x : [*]\n" + leaves + stays, 'x = "age"', "local_blocks = true") == (0, None)
+    for way in ("output t = mean[*](top)\n", "let high = each client { sum[*](x > top) }\noutput t = sum[*](high)\n",
+                "let n = each client {\n  state k = 0\n  repeat 100 {\n    k <- k + 1\n  } until k > top\n  k\n}\noutput t = mean[*](n)\n"):
+        assert run("input x : [*]\n" + leaves + way, 'x = "age"', "local_blocks = true") == (1, "merges"), way
+
+
 def test_privacy_and_secure_aggregation(run):
     assert run(MEAN, X, 'privacy = "required"') == (1, "privacy")
     assert run(MEAN, X, 'secure_aggregation = "required"') == (1, "secure_aggregation")
