@@ -119,6 +119,29 @@ def test_programs_that_are_approved(run, nodes):
     assert run(LOOP, 'x = "age"', again=True) == (1, "programs")
 
 
+def test_what_waits_is_shown_in_full(run, nodes):
+    """Levels, formula and the rule for missing values are part of what the owner approves, so they are shown."""
+    nodes.add("north", hospital(1), 'programs = "approved"')
+
+    def waits(program, inputs, extra):
+        assert nodes.run(nodes.study(program, inputs, extra=extra))[0] == 1
+        ident = nodes.nodes[0].lines()[-1]["agreement"]
+        listed = json.loads(nodes.command_line("node", "pending", nodes.nodes[0].file, "--json").stdout)["pending"]
+        return ident, next(study["exposure"] for study in listed if study["id"] == ident)
+
+    program = "input x : [*, p]\ninput y : [*]\noutput s = x' @ y\n"
+    ward = '[categorical.ward]\nlevels = ["3", "a \\", b", "1"]\nreference = "1"\n'
+    ident, text = waits(program, 'x = ["ward", "bmi"]\ny = "age"', ward)
+    assert 'ward has the levels "3", "a \\", b", "1"; "1" has no column' in text and "missing values: error" in text
+    other, text = waits(program, 'x = ["ward", "bmi"]\ny = "age"', ward.replace('reference = "1"', 'reference = "3"'))
+    assert other != ident and '"3" has no column' in text
+    other, text = waits(program, 'formula = "age ~ factor(ward) + bmi"', '[categorical.ward]\nlevels = ["1", "2", "3"]\n[options]\nmissing = "drop"\n')
+    assert "the formula age ~ factor(ward) + bmi" in text and 'ward has the levels "1", "2", "3"; "1" has no column' in text
+    assert "missing values: drop" in text
+    assert 'epsilon = 2, delta = 1e-06, for each record, added at = "client"' in waits(
+        "input x : [*]\noutput s = sum[*](clip(x, 0, 100))\n", 'x = "age"', '[privacy]\nepsilon = 2\ndelta = 1e-6\nat = "client"\n')[1]
+
+
 def test_local_blocks(run, nodes):
     program = "input x : [*]\nlet m = each client { FOLD }\noutput s = mean[*](m)\n"
     mean = program.replace("FOLD", "mean[*](x)")
