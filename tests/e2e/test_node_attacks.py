@@ -51,6 +51,12 @@ SELECTIONS = {
     "conditions that leave one out together": "output s = sum[*](((id < 7) + (id > 7)) * x)",
     "a sign that leaves one out": "output s = sum[*](sign(abs(id - 7)) * x)",
     "a sign that turns one": "output s = sum[*](sign(id - 199.5) * x)",
+    "conditions that leave one out across factors": "output s = sum[*](((id < 7) + 0.5) * ((id > 7) + 0.5) * x)",
+    "the same beside another condition": "output s = sum[*](((id < 7) + 0.5) * ((id > 7) + 0.5) * (1 + (x > 50)) * x)",
+    "the same by functions": "output s = sum[*](exp(id < 7) * exp(id > 7) * x)",
+    "the same on two sides": "output s = ((id < 7) + 0.5) @ (((id > 7) + 0.5) * x)",
+    "two signs that leave one out": "output s = sum[*](sign(id - 7) * sign(7 - id) * x)",
+    "conditions with constant ones among them": "output s = sum[*](((id < 7) + (id > 7) + (x > -1) + (x > -2) + (x > -3)) * x)",
     "logsumexp of one": "output s = logsumexp[*](where(id == 7, x, -1000))",
 }
 
