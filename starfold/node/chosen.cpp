@@ -241,6 +241,7 @@ Forbidden forbids_choice(const Policy& policy, const DataSource& source, const C
   std::size_t next = 0;
   do {
     formula::Formula more = formula;
+    more.right = {formula::Expr::Kind::call, 0, "(", {formula.right}};
     Differences about;
     for (std::size_t bytes = 0; next < differences.size() && bytes < most_bytes; ++next) {
       const formula::Expr& difference = differences[next].told;

@@ -116,6 +116,8 @@ def test_what_bindings_choose_records_by(one, inputs, extra):
     ('formula = "age ~ bmi + I(id == 7 | id > 100)"', ""),  # what is told is where either holds
     ('formula = "age ~ bmi + I(2 * (bmi > 25) - (id > 100)) + sign(bmi - 25)"', ""),
     ('formula = "age ~ I(bmi > 25) * I(id > 100) + bmi:sign(id - 100.5)"', ""),
+    ('formula = "age ~ bmi > 25"', ""),
+    ('formula = "age ~ 0 + poly(bmi, 2, raw = TRUE) + ifelse(bmi > 25 & id > 20, log(bmi), 0)"', ""),
     ('formula = "age ~ bmi + I(id > 170) + log(id - 150.5)"', '[options]\nmissing = "drop"'),
     ('formula = "age ~ bmi + factor(ward)"', '[categorical.ward]\nlevels = ["1", "2", "3", "4"]'),  # nobody is in the last
     ('x = ["ward", "bmi"]\ny = "age"', '[categorical.ward]\nlevels = ["1", "2", "3"]'),
