@@ -135,7 +135,7 @@ class Finder {
 };
 
 // Values put together by one sign.
-Expr joined(const char* sign, const std::vector<Expr>& values) {
+Expr put_together(const char* sign, const std::vector<Expr>& values) {
   Expr result = enclosed(values.front());
   for (std::size_t i = 1; i < values.size(); ++i)
     result = call_of(sign, {std::move(result), enclosed(values[i])});
@@ -164,14 +164,15 @@ std::vector<Distinction> distinctions_in(const Formula& formula,
   }
   if (formula.group) add(*formula.group);
   const Terms terms = expand(formula);
-  if (!terms.offsets.empty()) add(joined("+", terms.offsets));
+  if (!terms.offsets.empty()) add(put_together("+", terms.offsets));
   for (const Term& term : terms.terms) {
     std::vector<Expr> values;
     for (const std::size_t variable : term) {
       Expr value = computed(terms.variables[variable]);
       if (!has_levels(value)) values.push_back(std::move(value));
     }
-    if (!values.empty()) finder.add(values.size() == 1 ? values.front() : joined("*", values));
+    if (!values.empty())
+      finder.add(values.size() == 1 ? values.front() : put_together("*", values));
   }
   return finder.found();
 }

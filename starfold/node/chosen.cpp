@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t most_conditions = 64;     // as in a program
 constexpr std::size_t most_with_triples = 64;   // cases of a value
 constexpr std::size_t most_differences = 2000;  // of all values of a formula
-constexpr std::size_t most_bytes = 8000;        // of differences that are counted at once
+constexpr std::size_t most_at_once = 8000;      // of differences that are counted at once
 constexpr std::int64_t most_pairs = 4'000'000;  // of columns, one of which may be missing
 
 // The columns that a study has, and some more that tell what it chooses by, beside each other: a program over the records that
@@ -243,7 +243,7 @@ Forbidden forbids_choice(const Policy& policy, const DataSource& source, const C
     formula::Formula more = formula;
     more.right = {formula::Expr::Kind::call, 0, "(", {formula.right}};
     Differences about;
-    for (std::size_t bytes = 0; next < differences.size() && bytes < most_bytes; ++next) {
+    for (std::size_t bytes = 0; next < differences.size() && bytes < most_at_once; ++next) {
       const formula::Expr& difference = differences[next].told;
       const auto added = about.emplace(to_text(difference), differences[next].what).first;
       more.right = {formula::Expr::Kind::call, 0, "+", {std::move(more.right), difference}};
