@@ -266,8 +266,7 @@ Forbidden forbids_choice(const Policy& policy, const DataSource& source, const C
           fmt::format("the study chooses among {} columns that may miss values", width));
     const Counts counts(*program, plan, source, options, room);
     const Columns columns = columns_of(counting, study, plan, about);
-    if (const Forbidden forbidden = Judgement(policy.min_support, counts).of(columns))
-      return forbidden;
+    if (Forbidden forbidden = Judgement(policy.min_support, counts).of(columns)) return forbidden;
   } while (next < differences.size());
   return std::nullopt;
 }

@@ -90,8 +90,7 @@ Forbidden forbids_merges_behind(const Policy& policy, const Plan& plan,
         within.push_back(block.program.outputs[i].node);
     }
     for (const ir::Trace& trace : block.program.traces) within.push_back(trace.node);
-    if (const Forbidden forbidden = forbids_merges_behind(policy, block, within, true))
-      return forbidden;
+    if (Forbidden forbidden = forbids_merges_behind(policy, block, within, true)) return forbidden;
   }
   return std::nullopt;
 }
@@ -227,7 +226,7 @@ Forbidden forbids_program(const Policy& policy, const NodeSource& source, const 
                   printable(input.name), printable(name), source.name);
     }
   }
-  if (const Forbidden forbidden = forbids_merges(policy, plan)) return forbidden;
+  if (Forbidden forbidden = forbids_merges(policy, plan)) return forbidden;
   const std::vector<bool> split = ir::find_split(plan.program);
   for (const Round* round : rounds_of(plan)) {
     for (const Merge& merge : round->merges) {
@@ -236,8 +235,7 @@ Forbidden forbids_program(const Policy& policy, const NodeSource& source, const 
         return no(Refusal::local_blocks, "{} lets out what this client computes on its own",
                   describe_fold(plan, merge.fold));
       // What shows single records does so inside a block too.
-      if (const Forbidden forbidden = forbids_merges_behind(policy, plan, {merge.fold}))
-        return forbidden;
+      if (Forbidden forbidden = forbids_merges_behind(policy, plan, {merge.fold})) return forbidden;
     }
   }
   if (const std::string why = unsupported(plan); !why.empty())
