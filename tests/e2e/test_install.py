@@ -54,7 +54,9 @@ def test_setup_ends_with_all_that_it_started(tmp_path):
     script(tmp_path / "bin/dpkg-query", 'for package in "$@"; do echo "$package installed"; done\n')
     script(tmp_path / "tools/fetch-duckdb", "sleep 600 &\necho $! >child.tmp\nmv child.tmp child\nwait\n")
     environment = dict(os.environ, PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
-    setup = subprocess.Popen([tmp_path / "tools/setup", "user"], env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # As from a terminal, also where the tests run in the background and ignore Ctrl-C themselves.
+    setup = subprocess.Popen([tmp_path / "tools/setup", "user"], env=environment, start_new_session=True, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     try:
         wait_until((tmp_path / "child").exists)
         os.killpg(setup.pid, signal.SIGINT)
