@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_pending = 1000;
 constexpr std::size_t most_bytes = 1 << 16;
-constexpr std::size_t most_exposure = 20'000;
+constexpr std::size_t most_exposure = 30'000;
 constexpr std::string_view ending = ".json";
 
 bool is_hash(std::string_view text) {

@@ -2,103 +2,272 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "starfold/base/utf8.h"
 #include "starfold/federation/program.h"
+#include "starfold/formula/distinctions.h"
 #include "starfold/runtime/engine.h"
 #include "starfold/runtime/machine.h"
 
 namespace starfold {
 namespace {
 
-constexpr std::size_t most_conditions = 64;  // as in a program
+constexpr std::size_t most_conditions = 64;     // as in a program
+constexpr std::size_t most_with_triples = 64;   // cases of a value
+constexpr std::size_t most_differences = 2000;  // of all values of a formula
+constexpr std::size_t most_at_once = 8000;      // of differences that are counted at once
+constexpr std::int64_t most_pairs = 4'000'000;  // of columns, one of which may be missing
 
-// A formula with a column for each condition, and with all columns that the bindings use: then the same records have all their
-// values.
-std::string counting_formula(const std::vector<formula::Expr>& conditions,
-                             const std::set<std::string>& columns) {
+// The columns that a study has, and some more that tell what it chooses by, beside each other: a program over the records that
+// the study computes with.
+struct Counting {
   std::string text;
-  const auto add = [&](const std::string& term) {
-    text += (text.empty() ? "~" : " +") + (" " + term);
-  };
-  for (const formula::Expr& condition : conditions)
-    add(fmt::format("I(({}) + 0)", to_text(condition)));
-  for (const std::string& column : columns) add(formula::quoted_name(column));
-  return text;
-}
-
-// How often each column of the formula is not 0, and how many records there are.
-struct Counts {
-  std::vector<double> columns;
-  double records = 0;
+  ColumnBindings bindings;
+  std::vector<std::pair<std::string, std::string>>
+      inputs;  // as the program calls them, and as the study does; those of the formula have one name
 };
 
-Counts count(const CompiledProgram& program, const ColumnPlan& plan, const DataSource& source,
-             const LoadOptions& options, std::int64_t room) {
-  const Client client = load_client(program.plan->program, source, plan, options, room).client;
-  const SizeValues sizes = bind_client(program.plan->program, client, {});
-  EngineOptions engine_options;
-  engine_options.threads = options.threads;
-  Engine engine(program.plan, sizes, client, engine_options);
-  Machine machine(program.plan, sizes, {});
-  while (machine.round() != nullptr)
-    machine.absorb(engine.encode(*machine.round(), machine.to_send()));
-  return {machine.output(0).data, machine.output(1).item()};
+Counting counting_program(const ColumnPlan& plan, bool differences, Missing missing) {
+  Counting counting;
+  std::string declared;
+  std::string joined;
+  const auto add = [&](const std::string& name, const std::string& of) {
+    declared += fmt::format("input {0} : [*, p{1}]\n", name, counting.inputs.size());
+    joined += (joined.empty() ? "" : ", ") + name;
+    counting.inputs.emplace_back(name, of);
+  };
+  if (plan.formula) {
+    for (const auto& [name, columns] : plan.formula->inputs) add(name, name);
+    if (differences && plan.formula->inputs.count("x") == 0) add("x", "x");
+  }
+  for (const auto& [name, columns] : plan.columns) {
+    const std::string own = fmt::format("bound{}", counting.inputs.size());
+    for (const BoundColumn& column : columns) counting.bindings[own].columns.push_back(column.name);
+    add(own, name);
+  }
+  // Where missing values stay, a program may use those records alone that have a value in some column.
+  const char* there = missing == Missing::nan ? "table == table" : "ones_like(table[:, 1:1])";
+  counting.text =
+      declared +
+      fmt::format("let table = {}\nlet there = {}\n",
+                  counting.inputs.size() == 1 ? joined : "concat[2](" + joined + ")", there) +
+      "let known = where(isnan(table), 0, table)\n"
+      "output ones = (table == 1)' @ there\n"
+      "output zeros = (table == 0)' @ there\n"
+      "output sizes = abs(known)' @ there\n"
+      "output squares = square(known)' @ there\n";
+  return counting;
+}
+
+// What is counted of each column, over all records or over those that have a value in another.
+class Counts {
+ public:
+  Counts(const CompiledProgram& program, const ColumnPlan& plan, const DataSource& source,
+         const LoadOptions& options, std::int64_t room) {
+    const Client client = load_client(program.plan->program, source, plan, options, room).client;
+    const SizeValues sizes = bind_client(program.plan->program, client, {});
+    EngineOptions engine_options;
+    engine_options.threads = options.threads;
+    Engine engine(program.plan, sizes, client, engine_options);
+    Machine machine(program.plan, sizes, {});
+    while (machine.round() != nullptr)
+      machine.absorb(engine.encode(*machine.round(), machine.to_send()));
+    for (std::size_t i = 0; i < 4; ++i) outputs_[i] = machine.output(i);
+  }
+
+  std::size_t groups() const { return static_cast<std::size_t>(outputs_[0].shape[1]); }
+  double ones(std::size_t column, std::size_t group) const { return at(0, column, group); }
+  double zeros(std::size_t column, std::size_t group) const { return at(1, column, group); }
+  // The effective number of records in which it is not 0.
+  double effective(std::size_t column, std::size_t group) const {
+    const double size = at(2, column, group);
+    return size == 0 ? 0 : size * size / at(3, column, group);
+  }
+
+ private:
+  double at(std::size_t output, std::size_t column, std::size_t group) const {
+    return outputs_[output].data[column * groups() + group];
+  }
+  Tensor outputs_[4];
+};
+
+bool is_one_hot(const BoundColumn& column) {
+  return column.categorical && column.categorical->coding == Categorical::Coding::onehot;
+}
+
+// A column of 0 and 1 that stands for a level, or for several at once.
+struct Indicator {
+  std::size_t place = 0;  // among all columns
+  std::string name;
+  std::string factor = {};  // that it is a level of; empty where it is an interaction
+};
+
+// The differences that are counted at once, by the names of their columns, with what they are about.
+using Differences = std::map<std::string, std::string>;
+
+struct Columns {
+  std::vector<Indicator> indicators;
+  std::vector<std::pair<std::size_t, std::string>> differences;  // by place: what it is about
+};
+
+Columns columns_of(const Counting& counting, const ColumnPlan& study, const ColumnPlan& plan,
+                   const Differences& differences) {
+  Columns found;
+  std::size_t place = 0;
+  const auto add_made = [&](const formula::DesignColumn& column) {
+    const std::vector<formula::DesignColumn::Piece>& pieces = column.pieces;
+    const auto is_indicator = [](const auto& piece) { return piece.indicator; };
+    const auto about = differences.find(column.name);
+    if (about != differences.end()) {
+      found.differences.emplace_back(place, about->second);
+    } else if (!pieces.empty() && std::all_of(pieces.begin(), pieces.end(), is_indicator)) {
+      const bool one = pieces.size() == 1;
+      found.indicators.push_back(
+          {place, column.name,
+           one ? fmt::format("{} of the formula",
+                             plan.formula->design.variables()[pieces[0].variable])
+               : ""});
+    }
+    ++place;
+  };
+  for (const auto& [name, of] : counting.inputs) {
+    if (plan.formula && plan.formula->inputs.count(name) != 0) {
+      for (const std::size_t column : plan.formula->inputs.at(name))
+        add_made(plan.formula->design.columns()[column]);
+      continue;
+    }
+    for (const BoundColumn& column : study.columns.at(of)) {
+      for (const std::string& level : column_names({column})) {
+        if (is_one_hot(column)) found.indicators.push_back({place, level, column.name});
+        ++place;
+      }
+    }
+  }
+  if (found.differences.size() != differences.size())
+    throw Bug("a column that tells what a formula chooses by is not there");
+  return found;
+}
+
+class Judgement {
+ public:
+  Judgement(double least, const Counts& counts) : least_(least), counts_(counts) {}
+
+  Forbidden of(const Columns& columns) const {
+    for (std::size_t group = 0; group < counts_.groups(); ++group) {
+      std::map<std::string, std::pair<double, double>> others;  // by factor: in a level, and all
+      for (const Indicator& indicator : columns.indicators) {
+        const double in = counts_.ones(indicator.place, group);
+        const double out = counts_.zeros(indicator.place, group);
+        if (few(in) || few(out)) return thin(indicator.name, in, in + out);
+        if (indicator.factor.empty()) continue;
+        others[indicator.factor].first += in;
+        others[indicator.factor].second = in + out;
+      }
+      for (const auto& [factor, number] : others) {
+        const double rest = number.second - number.first;
+        if (few(rest)) return thin("the reference level of " + factor, rest, number.second);
+      }
+      for (const auto& [place, what] : columns.differences) {
+        const double number = counts_.effective(place, group);
+        if (few(number)) return told_apart(what, number);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool few(double number) const {
+    constexpr double rounding = 1e-9;
+    return number > 0 && !(number >= least_ * (1 - rounding));
+  }
+  Decision thin(const std::string& what, double in, double all) const {
+    return {Refusal::policy, "min_support",
+            fmt::format("{} is true of {:g} of {:g} records; at least {:g} must be in and out, or "
+                        "none",
+                        printable(what), in, all, least_)};
+  }
+  Decision told_apart(const std::string& what, double number) const {
+    return {Refusal::policy, "min_support",
+            fmt::format("{}: effectively {:.3g} records are told from the others; at least {:g} "
+                        "must be, or none",
+                        printable(what), number, least_)};
+  }
+
+  double least_;
+  const Counts& counts_;
+};
+
+bool has_indicators(const ColumnPlan& plan) {
+  for (const auto& [input, columns] : plan.columns) {
+    if (std::any_of(columns.begin(), columns.end(), is_one_hot)) return true;
+  }
+  if (!plan.formula) return false;
+  for (const formula::DesignColumn& column : plan.formula->design.columns()) {
+    for (const formula::DesignColumn::Piece& piece : column.pieces) {
+      if (piece.indicator) return true;
+    }
+  }
+  return false;
+}
+
+Decision too_many(const std::string& what) {
+  return {Refusal::merges, std::string(rule_of(Refusal::merges)), what};
 }
 
 }  // namespace
 
-Forbidden forbids_choice(const Policy& policy, const DataSource& source, const Bindings& bindings,
+Forbidden forbids_choice(const Policy& policy, const DataSource& source, const ColumnPlan& study,
                          const Categoricals& categoricals, const LoadOptions& options,
                          std::int64_t room) {
-  std::vector<formula::Expr> conditions;
-  std::set<std::string> columns;
-  if (!bindings.formula.text.empty()) {
-    const formula::Formula formula = formula::parse_formula(bindings.formula.text);
-    conditions = conditions_in(formula);
-    for (const std::string& name : names_in(formula)) columns.insert(name);
+  if (!source.table) return std::nullopt;
+  formula::Formula formula;
+  std::vector<formula::Distinction> differences;
+  if (study.formula) {
+    formula = formula::parse_formula(study.formula->request.text);
+    const std::size_t conditions = conditions_in(formula).size();
+    if (conditions > most_conditions)
+      return too_many(fmt::format("the formula chooses by {} conditions, more than {}", conditions,
+                                  most_conditions));
+    const auto is_factor = [&](const std::string& name) {
+      return study.formula->factors.count(name) != 0 || !source.has_column(name);
+    };
+    differences = distinctions_in(formula, is_factor, most_with_triples, most_differences);
+    if (differences.size() > most_differences)
+      return too_many(fmt::format("the formula chooses in more than {} cases", most_differences));
   }
-  for (const auto& [input, bound] : bindings.columns) {
-    for (const BoundColumn& column : bound) columns.insert(column.name);
-  }
-  std::erase_if(columns, [&](const std::string& name) { return !source.has_column(name); });
-  if (!source.table || (conditions.empty() && categoricals.empty())) return std::nullopt;
-  if (conditions.size() > most_conditions)
-    return Decision{Refusal::merges, std::string(rule_of(Refusal::merges)),
-                    fmt::format("the formula chooses by {} conditions, more than {}",
-                                conditions.size(), most_conditions)};
+  if (differences.empty() && !has_indicators(study)) return std::nullopt;
 
-  static const std::shared_ptr<const CompiledProgram> program = compile_program(
-      {"counts.fold", "input x : [*, p]\noutput s = sum[*](x != 0)\noutput n = records(x)\n", {}});
-  FormulaRequest request = bindings.formula;
-  request.text = counting_formula(conditions, columns);
-  const ColumnPlan plan = plan_columns(program->plan->program, {source}, {}, categoricals, request);
-  const Counts counts = count(*program, plan, source, options, room);
-  const double least = policy.min_support;
-  const auto few = [&](double number) { return number > 0 && number < least; };
-  const auto thin = [&](const std::string& what, double in) -> Forbidden {
-    if (!few(in) && !few(counts.records - in)) return std::nullopt;
-    return Decision{Refusal::policy, "min_support",
-                    fmt::format("{} is true of {:g} of {:g} records; at least {:g} must be in and "
-                                "out, or none",
-                                printable(what), in, counts.records, least)};
-  };
-  std::map<std::size_t, double> others;  // by factor: records whose level has a column
-  const std::vector<formula::DesignColumn>& made = plan.formula->design.columns();
-  const std::vector<std::size_t>& places = plan.formula->inputs.at("x");
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const formula::DesignColumn& column = made[places[i]];
-    const formula::DesignColumn::Piece& piece = column.pieces.at(0);
-    if (piece.indicator) others[piece.variable] += counts.columns[i];
-    const bool condition = piece.variable < conditions.size();
-    if (!condition && !piece.indicator) continue;
-    const std::string what = condition ? to_text(conditions[piece.variable]) : column.name;
-    if (const Forbidden forbidden = thin(what, counts.columns[i])) return forbidden;
-  }
-  for (const auto& [variable, with] : others) {
-    const std::string& name = plan.formula->design.variables()[variable];
-    if (const Forbidden forbidden = thin("the reference level of " + name, counts.records - with))
-      return forbidden;
-  }
+  std::size_t next = 0;
+  do {
+    formula::Formula more = formula;
+    more.right = {formula::Expr::Kind::call, 0, "(", {formula.right}};
+    Differences about;
+    for (std::size_t bytes = 0; next < differences.size() && bytes < most_at_once; ++next) {
+      const formula::Expr& difference = differences[next].told;
+      const auto added = about.emplace(to_text(difference), differences[next].what).first;
+      more.right = {formula::Expr::Kind::call, 0, "+", {std::move(more.right), difference}};
+      bytes += added->first.size();
+    }
+    FormulaRequest request;
+    if (study.formula) request = study.formula->request;
+    if (study.formula) request.text = to_text(more);
+    const Counting counting = counting_program(study, !about.empty(), options.missing);
+    const std::shared_ptr<const CompiledProgram> program =
+        compile_program({"counts.fold", counting.text, {}});
+    if (!program->plan) throw Bug("what counts choices does not compile");
+    const ColumnPlan plan =
+        plan_columns(program->plan->program, {source}, counting.bindings, categoricals, request);
+    std::int64_t width = 0;
+    for (const auto& [input, names] : input_names(plan))
+      width += static_cast<std::int64_t>(names.size());
+    if (options.missing == Missing::nan && width > most_pairs / width)
+      return too_many(
+          fmt::format("the study chooses among {} columns that may miss values", width));
+    const Counts counts(*program, plan, source, options, room);
+    const Columns columns = columns_of(counting, study, plan, about);
+    if (Forbidden forbidden = Judgement(policy.min_support, counts).of(columns)) return forbidden;
+  } while (next < differences.size());
   return std::nullopt;
 }
 

@@ -257,8 +257,7 @@ void Desk::load(Session& session, const Bindings& bindings) {
   try {
     const LoadOptions options{bindings.missing, options_.threads};
     if (!has_own_noise(session.terms))
-      require(
-          forbids_choice(config_.policy, *source, bindings, categoricals, options, tables.room()));
+      require(forbids_choice(config_.policy, *source, plan, categoricals, options, tables.room()));
     Client client = load_client(program, *source, plan, options, tables.room()).client;
     EngineOptions engine;
     engine.threads = options_.threads;

@@ -33,7 +33,29 @@ Answer Desk::refuse(const Request& request, const Decision& decision) {
 
 namespace {
 
-// Which columns become which input, in words; what cannot be read is refused when it is asked for again.
+// What others wrote, with marks that show where it ends, whatever is in it.
+std::string marked(std::string_view text) {
+  std::string words = "\"";
+  for (const char c : printable(text))
+    words += (c == '"' || c == '\\' ? "\\" : "") + std::string(1, c);
+  return words + "\"";
+}
+
+// The levels of a column and what they become, in words.
+std::string level_words(const std::string& column, const Categorical& declared) {
+  std::string words = fmt::format("  {} has the levels", printable(column));
+  const bool codes = declared.coding == Categorical::Coding::codes;
+  for (std::size_t i = 0; i < declared.levels.size(); ++i) {
+    words += fmt::format("{} {}", i == 0 ? "" : ",", marked(declared.levels[i]));
+    if (codes) words += fmt::format(" = {}", i + 1);
+  }
+  if (!codes && declared.reference < declared.levels.size())
+    words += fmt::format("; {} has no column", marked(declared.levels[declared.reference]));
+  return words + "\n";
+}
+
+// All that the bindings say, in words: they are part of what the owner decides on. The longest parts come last. What cannot be read
+// is refused when it is asked for again.
 std::string bindings_words(const std::string& text) {
   Bindings bindings;
   try {
@@ -41,6 +63,7 @@ std::string bindings_words(const std::string& text) {
   } catch (const RunError&) {
     return "\nWhich columns it takes cannot be read.\n";
   }
+  Categoricals levels = bindings.factors;
   std::string words = "\nColumns:\n";
   for (const auto& [input, columns] : bindings.columns) {
     words += fmt::format("  {} takes", printable(input));
@@ -50,10 +73,37 @@ std::string bindings_words(const std::string& text) {
       between = ", ";
     }
     words += "\n";
+    for (const BoundColumn& column : columns) {
+      if (column.categorical) levels.emplace(column.name, column.categorical);
+    }
   }
   if (!bindings.formula.text.empty())
     words += fmt::format("  the formula {}\n", printable(bindings.formula.text));
-  return words + fmt::format("  missing values: {}\n", missing_word(bindings.missing));
+  words += fmt::format("  missing values: {}\n", missing_word(bindings.missing));
+  for (const std::string& name : bindings.formula.truths.value_or(std::set<std::string>()))
+    words += fmt::format("  {} is true or false\n", printable(name));
+  for (const Site& site : bindings.formula.sites)
+    words += fmt::format("  site is {} at the source {} of the node {}\n", marked(site.name),
+                         marked(site.source), marked(site.node));
+  for (const auto& [column, declared] : levels) words += level_words(column, *declared);
+  return words;
+}
+
+// What is promised about noise, in words.
+std::string promise_words(const privacy::Terms& terms) {
+  const privacy::Promise& promise = terms.promise;
+  std::string words = fmt::format(
+      "\nNoise is promised: epsilon = {:g}, delta = {:g}, for each {}, added at = \"{}\"",
+      promise.epsilon, promise.delta, to_string(promise.unit), to_string(promise.at));
+  words += fmt::format(", neighbours = \"{}\"", to_string(promise.neighbours));
+  if (terms.shares > 0) words += fmt::format(", in {} shares", terms.shares);
+  words += terms.predictable ? ", from a seed that the server knows.\n" : ".\n";
+  for (const auto& [name, value] : terms.inputs) {
+    words += fmt::format("  with {} =", printable(name));
+    for (const double number : value.data) words += fmt::format(" {:g}", number);
+    words += "\n";
+  }
+  return words;
 }
 
 }  // namespace
@@ -63,11 +113,11 @@ void Desk::note_pending(const Request& request, const Session& session, const st
                         const std::string& reason) {
   if (!approvals_) return;
   const Plan& plan = *session.program->plan;
+  // A long program must not take the room of what is said after it.
+  constexpr std::size_t most_of_program = 12'000;
   std::string exposure = exposure_text(plan, session.program->compilation.sources);
-  exposure += bindings_words(bindings);
-  if (session.terms)
-    exposure += fmt::format("\nNoise is promised: epsilon = {:g}, delta = {:g}.\n",
-                            session.terms->promise.epsilon, session.terms->promise.delta);
+  if (exposure.size() > most_of_program) exposure = exposure.substr(0, most_of_program) + " ...\n";
+  if (session.terms) exposure += promise_words(*session.terms);
   if (session.group) {
     exposure += fmt::format(
         "\nMessages are masked; the server sees what those of at least {} of "
@@ -76,6 +126,7 @@ void Desk::note_pending(const Request& request, const Session& session, const st
     for (const secure::Member& member : session.group->members)
       exposure += fmt::format("  {}  {}\n", secure::key_text(member.key), printable(member.name));
   }
+  exposure += bindings_words(bindings);
   approvals_->ask({request.agreement, request.study, request.peer, request.plan,
                    format_time(system_clock_now()), reason, exposure});
 }

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "starfold/base/utf8.h"
+#include "starfold/ir/visit.h"
 #include "starfold/policy/support.h"
 #include "starfold/privacy/neighbours.h"
 #include "starfold/privacy/shares.h"
@@ -43,23 +45,52 @@ std::int64_t state_numbers(const Plan& plan, const Merge& merge, const SizeValue
   return count < static_cast<double>(beyond) ? static_cast<std::int64_t>(count) : beyond;
 }
 
+Decision not_listed(const Plan& plan, const Merge& merge) {
+  return no(Refusal::merges, "{} merges by {}, which is not in the list `merges`",
+            describe_fold(plan, merge.fold), merge.monoid->name);
+}
+
 // Whether a plan folds by these merges alone.
 Forbidden forbids_merges(const Policy& policy, const Plan& plan) {
   for (const Round* round : rounds_of(plan)) {
     for (const Merge& merge : round->merges) {
-      if (!contains(policy.merges, merge.monoid->name))
-        return no(Refusal::merges, "{} merges by {}, which is not in the list `merges`",
-                  describe_fold(plan, merge.fold), merge.monoid->name);
+      if (!contains(policy.merges, merge.monoid->name)) return not_listed(plan, merge);
     }
   }
   return std::nullopt;
 }
 
-// The same for the blocks in it, and for those in them.
-Forbidden forbids_merges_in_blocks(const Policy& policy, const Plan& plan) {
-  for (const auto& [node, block] : plan.blocks) {
-    if (const Forbidden forbidden = forbids_merges(policy, *block)) return forbidden;
-    if (const Forbidden forbidden = forbids_merges_in_blocks(policy, *block)) return forbidden;
+// Whether what these values are made of is folded inside blocks by these merges alone. What a block computes beside that stays at the
+// client. `inside`: the plan is that of a block.
+Forbidden forbids_merges_behind(const Policy& policy, const Plan& plan,
+                                const std::vector<ir::NodeId>& values, bool inside = false) {
+  const ir::Graph& graph = plan.program.graph;
+  std::set<ir::NodeId> made_of;
+  std::map<ir::NodeId, std::set<std::size_t>> blocks;  // with those of their results
+  ir::visit(plan.program, values, [&](ir::NodeId id) {
+    const ir::Node& node = graph[id];
+    made_of.insert(id);
+    const bool of_block = node.kind == ir::Kind::project && graph[node.args[0]].block;
+    if (of_block) blocks[node.args[0]].insert(node.index);
+    if (node.block && node.types.size() == 1) blocks[id].insert(0);
+    return true;
+  });
+  for (const Round* round : rounds_of(plan)) {
+    for (const Merge& merge : round->merges) {
+      if (inside && made_of.count(merge.fold) != 0 && !contains(policy.merges, merge.monoid->name))
+        return not_listed(plan, merge);
+    }
+  }
+  for (const auto& [id, results] : blocks) {
+    const Plan& block = *plan.blocks.at(id);
+    std::vector<ir::NodeId> within;
+    for (std::size_t i = 0; i < block.program.outputs.size(); ++i) {
+      // The states of batches are made of each other.
+      if (results.count(i) != 0 || graph[id].block->batches)
+        within.push_back(block.program.outputs[i].node);
+    }
+    for (const ir::Trace& trace : block.program.traces) within.push_back(trace.node);
+    if (Forbidden forbidden = forbids_merges_behind(policy, block, within, true)) return forbidden;
   }
   return std::nullopt;
 }
@@ -195,7 +226,7 @@ Forbidden forbids_program(const Policy& policy, const NodeSource& source, const 
                   printable(input.name), printable(name), source.name);
     }
   }
-  if (const Forbidden forbidden = forbids_merges(policy, plan)) return forbidden;
+  if (Forbidden forbidden = forbids_merges(policy, plan)) return forbidden;
   const std::vector<bool> split = ir::find_split(plan.program);
   for (const Round* round : rounds_of(plan)) {
     for (const Merge& merge : round->merges) {
@@ -204,7 +235,7 @@ Forbidden forbids_program(const Policy& policy, const NodeSource& source, const 
         return no(Refusal::local_blocks, "{} lets out what this client computes on its own",
                   describe_fold(plan, merge.fold));
       // What shows single records does so inside a block too.
-      if (const Forbidden forbidden = forbids_merges_in_blocks(policy, plan)) return forbidden;
+      if (Forbidden forbidden = forbids_merges_behind(policy, plan, {merge.fold})) return forbidden;
     }
   }
   if (const std::string why = unsupported(plan); !why.empty())

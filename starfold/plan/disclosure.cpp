@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
 
+#include "starfold/ir/visit.h"
 #include "starfold/merge/monoid.h"
 
 namespace starfold {
@@ -63,19 +63,10 @@ class Dependence {
   // includes its value of the iteration before.
   std::vector<NodeId> behind(NodeId id) const {
     std::vector<NodeId> found;
-    std::set<NodeId> seen;
-    std::vector<NodeId> pending = {id};
-    while (!pending.empty()) {
-      const NodeId at = pending.back();
-      pending.pop_back();
-      if (!varies(at) || !seen.insert(at).second) continue;
-      found.push_back(at);
-      const ir::Node& node = program_.graph[at];
-      pending.insert(pending.end(), node.args.begin(), node.args.end());
-      if (node.kind != Kind::loop_param && node.kind != Kind::loop_result) continue;
-      const ir::Carried& state = program_.loops[node.index].carried[node.slot];
-      pending.insert(pending.end(), {state.init, state.next});
-    }
+    ir::visit(program_, {id}, [&](NodeId at) {
+      if (varies(at)) found.push_back(at);
+      return varies(at);
+    });
     return found;
   }
 

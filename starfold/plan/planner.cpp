@@ -2,6 +2,7 @@
 #include <set>
 
 #include "starfold/base/error.h"
+#include "starfold/ir/visit.h"
 #include "starfold/merge/exact.h"
 #include "starfold/opt/passes.h"
 #include "starfold/plan/lowered.h"
@@ -302,14 +303,10 @@ class Planner {
   }
 
   void close_constants(std::set<NodeId>& constants) const {
-    std::vector<NodeId> pending(constants.begin(), constants.end());
-    while (!pending.empty()) {
-      const NodeId id = pending.back();
-      pending.pop_back();
-      for (const NodeId arg : program_.graph[id].args) {
-        if (constants.insert(arg).second) pending.push_back(arg);
-      }
-    }
+    ir::visit(program_.graph, {constants.begin(), constants.end()}, [&](NodeId id) {
+      constants.insert(id);
+      return true;
+    });
   }
 
   ir::Program program_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "starfold/ir/forms.h"
+#include "starfold/ir/visit.h"
+
 namespace starfold::policy {
 namespace {
 
@@ -24,6 +26,12 @@ std::vector<bool> find_truths(const ir::Graph& graph, NodeId last) {
   return truth;
 }
 
+// Whether a value's entries are products of its operands' entries, or quotients of them.
+bool is_one_by_one(const ir::Node& node) {
+  return ir::is_product(node) || ir::is_quotient(node) || ir::is_outer(node) ||
+         is_op(node, "-", 1) || (is_view(node) && node.args.size() == 1);
+}
+
 bool is_number(const ir::Node& node, double value) {
   return node.kind == Kind::constant && node.type().is_scalar() && node.value.item() == value;
 }
@@ -37,19 +45,13 @@ std::vector<NodeId> truths_in(const ir::Graph& graph, NodeId id, bool outermost)
                        [&](NodeId arg) { return !graph[arg].federated() || is_truth[arg]; });
   };
   std::vector<NodeId> found;
-  std::set<NodeId> seen;
-  std::vector<NodeId> pending = {id};
-  while (!pending.empty()) {
-    const NodeId at = pending.back();
-    pending.pop_back();
+  ir::visit(graph, {id}, [&](NodeId at) {
     const ir::Node& node = graph[at];
-    if (!node.federated() || !seen.insert(at).second) continue;
-    const bool truth = is_truth[at] && !is_view(node);
+    const bool truth = node.federated() && is_truth[at] && !is_view(node);
     if (truth) found.push_back(at);
     // What a comparison compares is no condition of its own.
-    if (truth && (outermost || !is_compound(node))) continue;
-    pending.insert(pending.end(), node.args.begin(), node.args.end());
-  }
+    return node.federated() && !(truth && (outermost || !is_compound(node)));
+  });
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -57,38 +59,34 @@ std::vector<NodeId> truths_in(const ir::Graph& graph, NodeId id, bool outermost)
 std::vector<NodeId> signs_in(const ir::Graph& graph, NodeId id) {
   const std::vector<bool> is_truth = find_truths(graph, id);
   std::vector<NodeId> found;
-  std::set<NodeId> seen;
-  std::vector<NodeId> pending = {id};
-  while (!pending.empty()) {
-    const NodeId at = pending.back();
-    pending.pop_back();
+  ir::visit(graph, {id}, [&](NodeId at) {
     const ir::Node& node = graph[at];
-    if (!node.federated() || !seen.insert(at).second || (is_truth[at] && !is_view(node))) continue;
+    if (!node.federated() || (is_truth[at] && !is_view(node))) return false;
     if (is_op(node, "sign", 1)) found.push_back(at);
-    pending.insert(pending.end(), node.args.begin(), node.args.end());
-  }
+    return true;
+  });
   std::sort(found.begin(), found.end());
   return found;
 }
 
 std::vector<NodeId> factors_of(const ir::Graph& graph, NodeId id) {
   std::vector<NodeId> factors;
-  std::set<NodeId> seen;
-  std::vector<NodeId> pending = {id};
-  while (!pending.empty()) {
-    const NodeId at = pending.back();
-    pending.pop_back();
-    const ir::Node& node = graph[at];
-    if (!node.federated() || !seen.insert(at).second) continue;
-    const bool one_by_one = ir::is_product(node) || ir::is_quotient(node) || ir::is_outer(node) ||
-                            is_op(node, "-", 1) || (is_view(node) && node.args.size() == 1);
-    if (one_by_one) {
-      pending.insert(pending.end(), node.args.begin(), node.args.end());
-    } else {
-      factors.push_back(at);
-    }
-  }
+  ir::visit(graph, {id}, [&](NodeId at) {
+    if (!graph[at].federated()) return false;
+    const bool product = is_one_by_one(graph[at]);
+    if (!product) factors.push_back(at);
+    return product;
+  });
   return factors;
+}
+
+std::set<NodeId> multiplied_in(const ir::Graph& graph, NodeId id) {
+  std::set<NodeId> found;
+  ir::visit(graph, {id}, [&](NodeId at) {
+    if (graph[at].federated()) found.insert(at);
+    return graph[at].federated() && is_one_by_one(graph[at]);
+  });
+  return found;
 }
 
 std::vector<Case> mixed_cases(const std::vector<NodeId>& truths) {
@@ -129,14 +127,10 @@ bool Choices::depends(NodeId id) {
 // What a value is made of, as far as it depends on the truth values, operands first.
 std::vector<NodeId> Choices::below(NodeId id) {
   std::set<NodeId> found;
-  std::vector<NodeId> pending = {id};
-  while (!pending.empty()) {
-    const NodeId at = pending.back();
-    pending.pop_back();
-    if (!depends(at) || !found.insert(at).second || truths_.count(at) != 0) continue;
-    const std::vector<NodeId>& args = build_.node(at).args;
-    pending.insert(pending.end(), args.begin(), args.end());
-  }
+  ir::visit(build_.program().graph, {id}, [&](NodeId at) {
+    if (depends(at)) found.insert(at);
+    return depends(at) && truths_.count(at) == 0;
+  });
   return {found.begin(), found.end()};
 }
 
@@ -219,9 +213,19 @@ NodeId Choices::difference(NodeId id, Which which) {
   return which == Which::chosen ? minus(id, other) : minus(other, id);
 }
 
-NodeId Choices::unlike_case(NodeId id) {
+NodeId Choices::in_case(NodeId id) {
   for (const NodeId at : below(id)) set_to(at, Setting::as_in_case);
-  return minus(id, finite(set_to(id, Setting::as_in_case)));
+  return finite(set_to(id, Setting::as_in_case));
+}
+
+NodeId Choices::unlike_case(NodeId id) { return minus(id, in_case(id)); }
+
+// What is the same but for rounding is the same: otherwise few would be, by chance.
+NodeId Choices::like_case(NodeId id) {
+  constexpr double rounding = 1e-9;
+  const NodeId unlike = build_.call("abs", {minus(id, in_case(id))});
+  const NodeId within = build_.mul(build_.number(rounding), build_.call("abs", {id}));
+  return build_.call("where", {build_.call("<=", {unlike, within}), id, build_.number(0)});
 }
 
 NodeId Choices::value_of(NodeId truth, Setting setting) {

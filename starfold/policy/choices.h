@@ -4,7 +4,9 @@
 //
 // Several together can leave out what none does alone: (id < 7) + (id > 7) is 1 but for one record. So a value is also held
 // against what it would be in each case of them: e - e[t = 1, u = 0] is 0 for all that are as in that case, and what is left
-// of it are the others. The same for the signs of numbers, which have three cases.
+// of it are the others. Those that are as in the case, and have a value of their own there, are a cell of a table. The same for the
+// signs of numbers, which have three cases. Choices need not stand in one factor for that, so every two of them are held to their
+// cases, and every three where there are few.
 #pragma once
 
 #include <map>
@@ -24,6 +26,9 @@ std::vector<ir::NodeId> signs_in(const ir::Graph& graph, ir::NodeId id);
 
 // The factors of a value: what is multiplied, entry by entry, to make it.
 std::vector<ir::NodeId> factors_of(const ir::Graph& graph, ir::NodeId id);
+
+// All that a value is a product of, products among it: where one of these is 0, the value is.
+std::set<ir::NodeId> multiplied_in(const ir::Graph& graph, ir::NodeId id);
 
 // A case: what each of some truth values or signs is in it.
 using Case = std::map<ir::NodeId, double>;
@@ -47,6 +52,8 @@ class Choices {
   ir::NodeId left_out(ir::NodeId id) { return of(id, Which::left_out); }
   // The value minus what it would be in the case.
   ir::NodeId unlike_case(ir::NodeId id);
+  // The value where it is what it would be in the case, and 0 elsewhere.
+  ir::NodeId like_case(ir::NodeId id);
 
  private:
   enum class Which { chosen, left_out };
@@ -65,6 +72,7 @@ class Choices {
   ir::NodeId value_of(ir::NodeId truth, Setting setting);
   ir::NodeId with_args(ir::Node node, std::vector<ir::NodeId> args);
   ir::NodeId picking(ir::NodeId id, const Size& count);
+  ir::NodeId in_case(ir::NodeId id);
   ir::NodeId minus(ir::NodeId a, ir::NodeId b);
   ir::NodeId finite(ir::NodeId id);
 

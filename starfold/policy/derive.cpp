@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "starfold/base/cases.h"
 #include "starfold/base/error.h"
+#include "starfold/ir/visit.h"
 #include "starfold/policy/choices.h"
 
 namespace starfold::policy {
@@ -14,6 +16,13 @@ namespace {
 using ir::Kind;
 using ir::no_node;
 using ir::NodeId;
+
+// More conditions than people write; each doubles the work of its sum, and a program may hold thousands. Nor more cases of them
+// together.
+constexpr std::size_t most_conditions = 64;
+constexpr std::size_t most_cases = 256;
+constexpr std::size_t most_with_triples =
+    64;  // cases, of which each takes about as long as the sum
 
 class Derivation {
  public:
@@ -50,18 +59,12 @@ class Derivation {
     const std::set<NodeId> received(round_.receives.begin(), round_.receives.end());
     wanted.insert(received.begin(), received.end());
     // A count needs no encoder, but an input to count.
-    std::vector<NodeId> pending;
+    std::vector<NodeId> read;
     for (const Merge& merge : round_.merges) {
       const std::vector<NodeId>& args = plan_.graph[merge.fold].args;
-      if (!is_per_client(plan_, merge)) pending.insert(pending.end(), args.begin(), args.end());
+      if (!is_per_client(plan_, merge)) read.insert(read.end(), args.begin(), args.end());
     }
-    while (!pending.empty()) {
-      const NodeId id = pending.back();
-      pending.pop_back();
-      if (received.count(id) != 0 || !wanted.insert(id).second) continue;
-      const std::vector<NodeId>& args = plan_.graph[id].args;
-      pending.insert(pending.end(), args.begin(), args.end());
-    }
+    ir::visit(plan_.graph, read, [&](NodeId id) { return wanted.insert(id).second; });
     for (const NodeId id : wanted) {
       const ir::Node& node = plan_.graph[id];
       if (received.count(id) != 0) {
@@ -145,6 +148,34 @@ class Derivation {
           add_case(build, basis, terms, Case{{sign, value}});
       }
     }
+    add_joint_cases(build, basis, terms, together);
+  }
+
+  // The conditions and signs of all factors, in the cases of a few of them.
+  void add_joint_cases(ir::Builder& build, const Basis& basis, const Terms& terms,
+                       const std::set<NodeId>& conditions) {
+    std::vector<NodeId> choices(conditions.begin(), conditions.end());
+    std::vector<std::vector<double>> values(choices.size(), {0, 1});
+    std::set<NodeId> multiplied;
+    for (const NodeId side : {terms.left, terms.right}) {
+      if (side == no_node) continue;
+      multiplied.merge(multiplied_in(program().graph, side));
+      for (const NodeId sign : signs_in(program().graph, side)) {
+        if (std::find(choices.begin(), choices.end(), sign) != choices.end()) continue;
+        choices.push_back(sign);
+        values.push_back({-1, 0, 1});
+      }
+    }
+    for (const ChoiceCase& one : joint_cases(values, most_with_triples)) {
+      Case given;
+      bool nothing = false;  // the term is 0 in this case, and all of it is unlike
+      for (std::size_t i = 0; i < choices.size(); ++i) {
+        if (!one[i]) continue;
+        given[choices[i]] = *one[i];
+        nothing = nothing || (*one[i] == 0 && multiplied.count(choices[i]) != 0);
+      }
+      if (!nothing) add_case(build, basis, terms, given);
+    }
   }
 
   std::vector<NodeId> truths(NodeId id) {
@@ -169,14 +200,17 @@ class Derivation {
     }
   }
 
-  // What is not as it would be in this case.
+  // What is not as it would be in this case, and what is.
   void add_case(ir::Builder& build, Basis basis, const Terms& terms, const Case& one) {
     basis.plain = false;
-    basis.left_out = true;
     for (const auto& [condition, value] : one) name_condition(basis, condition);
     Choices choices(build, one);
-    add_terms(basis,
-              part_of(build, choices, terms, [&](NodeId id) { return choices.unlike_case(id); }));
+    for (const bool left_out : {true, false}) {
+      basis.left_out = left_out;
+      add_terms(basis, part_of(build, choices, terms, [&](NodeId id) {
+                  return left_out ? choices.unlike_case(id) : choices.like_case(id);
+                }));
+    }
   }
 
   void name_condition(Basis& basis, NodeId condition) const {
@@ -219,51 +253,29 @@ class Derivation {
 
 // Whether a value of records is made of a private state.
 bool reads_private_state(const ir::Program& program, const ir::Node& fold) {
-  std::set<NodeId> seen;
-  std::vector<NodeId> pending = fold.args;
-  while (!pending.empty()) {
-    const NodeId id = pending.back();
-    pending.pop_back();
+  bool found = false;
+  ir::visit(program.graph, fold.args, [&](NodeId id) {
     const ir::Node& node = program.graph[id];
-    if (!node.federated() || !seen.insert(id).second) continue;
-    if (node.kind == Kind::loop_param || node.kind == Kind::loop_result) return true;
-    pending.insert(pending.end(), node.args.begin(), node.args.end());
-  }
-  return false;
+    const bool state = node.kind == Kind::loop_param || node.kind == Kind::loop_result;
+    found = found || (state && node.federated());
+    return node.federated() && !found;
+  });
+  return found;
 }
-
-// More conditions than people write; each doubles the work of its sum, and a program may hold thousands. Nor more cases of those
-// that make one factor together.
-constexpr std::size_t most_conditions = 64;
-constexpr std::size_t most_cases = 256;
 
 // Numbers by which `where` chooses, which become conditions.
 std::set<NodeId> numbers_that_choose(const ir::Graph& graph, NodeId id) {
   std::set<NodeId> found;
-  std::set<NodeId> seen;
-  std::vector<NodeId> pending = {id};
-  while (!pending.empty()) {
-    const NodeId at = pending.back();
-    pending.pop_back();
+  ir::visit(graph, {id}, [&](NodeId at) {
     const ir::Node& node = graph[at];
-    if (!node.federated() || !seen.insert(at).second) continue;
-    pending.insert(pending.end(), node.args.begin(), node.args.end());
-    if (!ir::is_op(node, "where", 3)) continue;
-    const ir::Node& condition = graph[node.args[0]];
-    const bool truth = condition.kind == Kind::apply && condition.op->truth;
-    if (condition.federated() && !truth) found.insert(node.args[0]);
-  }
+    if (node.federated() && ir::is_op(node, "where", 3)) {
+      const ir::Node& condition = graph[node.args[0]];
+      const bool truth = condition.kind == Kind::apply && condition.op->truth;
+      if (condition.federated() && !truth) found.insert(node.args[0]);
+    }
+    return node.federated();
+  });
   return found;
-}
-
-std::size_t cases_in(const ir::Graph& graph, NodeId id) {
-  std::size_t cases = 3 * signs_in(graph, id).size();
-  for (const NodeId factor : factors_of(graph, id)) {
-    const std::size_t conditions =
-        truths_in(graph, factor, true).size() + numbers_that_choose(graph, factor).size();
-    if (conditions > 1) cases += std::max<std::size_t>(6, 2 * conditions);
-  }
-  return cases;
 }
 
 }  // namespace
@@ -284,19 +296,26 @@ std::string underivable(const Plan& plan, const Merge& merge) {
                        fold.op->name);
   if (fold.op->support == nullptr) return fmt::format("`{}` has no rule of support", fold.op->name);
   std::set<NodeId> conditions;
-  std::size_t cases = 0;
+  std::set<NodeId> outermost;
+  std::set<NodeId> signs;
   for (const NodeId arg : fold.args) {
-    for (const NodeId truth : truths_in(plan.program.graph, arg)) conditions.insert(truth);
-    for (const NodeId sign : signs_in(plan.program.graph, arg)) conditions.insert(sign);
-    conditions.merge(numbers_that_choose(plan.program.graph, arg));
-    cases += cases_in(plan.program.graph, arg);
+    const ir::Graph& graph = plan.program.graph;
+    for (const NodeId truth : truths_in(graph, arg)) conditions.insert(truth);
+    for (const NodeId truth : truths_in(graph, arg, true)) outermost.insert(truth);
+    for (const NodeId sign : signs_in(graph, arg)) signs.insert(sign);
+    const std::set<NodeId> numbers = numbers_that_choose(graph, arg);
+    conditions.insert(numbers.begin(), numbers.end());
+    outermost.insert(numbers.begin(), numbers.end());
   }
-  if (cases > most_cases)
-    return fmt::format("conditions choose in {} cases what `{}` takes in, more than {}", cases,
-                       fold.op->name, most_cases);
-  if (conditions.size() <= most_conditions) return {};
-  return fmt::format("{} conditions choose what `{}` takes in, more than {}", conditions.size(),
-                     fold.op->name, most_conditions);
+  if (conditions.size() + signs.size() > most_conditions)
+    return fmt::format("{} conditions choose what `{}` takes in, more than {}",
+                       conditions.size() + signs.size(), fold.op->name, most_conditions);
+  std::vector<std::vector<double>> values(outermost.size(), {0, 1});
+  values.resize(outermost.size() + signs.size(), {-1, 0, 1});
+  const std::size_t cases = pair_cases(values);
+  if (cases <= most_cases) return {};
+  return fmt::format("conditions choose in {} cases what `{}` takes in, more than {}", cases,
+                     fold.op->name, most_cases);
 }
 
 std::string received_name(NodeId id) { return fmt::format("received {}", id); }

@@ -5,6 +5,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/ir/forms.h"
+#include "starfold/ir/visit.h"
 #include "starfold/merge/exact.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/runtime/accumulator.h"
@@ -462,20 +463,13 @@ std::map<NodeId, Columns> Compiler::worth_keeping() const {
 
 std::set<std::uint32_t> Compiler::shared_parts(NodeId id) const {
   std::set<std::uint32_t> parts;
-  std::set<NodeId> seen;
-  std::vector<NodeId> pending = {id};
-  while (!pending.empty()) {
-    const NodeId at = pending.back();
-    pending.pop_back();
-    if (!seen.insert(at).second) continue;
-    if (by_record(at)) {
-      pending.insert(pending.end(), node(at).args.begin(), node(at).args.end());
-      continue;
-    }
+  ir::visit(program_.graph, {id}, [&](NodeId at) {
+    if (by_record(at)) return true;
     const auto found = std::find(tables_.shared.begin() + 1, tables_.shared.end(), at);
     if (found != tables_.shared.end())
       parts.insert(static_cast<std::uint32_t>(found - tables_.shared.begin()));
-  }
+    return false;
+  });
   return parts;
 }
 

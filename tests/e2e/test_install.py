@@ -2,11 +2,13 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
 import numpy as np
 import pytest
 from conftest import COMMAND, ROOT
+from node_federation import wait_until
 
 BUILD = pathlib.Path(COMMAND).resolve().parent
 PROGRAM = "input x : [*]\noutput s = sum[*](x)\n"
@@ -37,6 +39,32 @@ def run(command, *words, cwd):
     loaded = {line.split("calling init: ")[1] for line in done.stderr.splitlines() if "calling init: " in line}
     errors = "\n".join(line for line in done.stderr.splitlines() if line.startswith("error"))
     return done.returncode, done.stdout, loaded, errors
+
+
+def test_setup_ends_with_all_that_it_started(tmp_path):
+    """Ctrl-C also ends what is fetched beside the rest: a shell's background jobs would go on."""
+    def script(path, text):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("#!/usr/bin/env bash\n" + text)
+        path.chmod(0o755)
+
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools/setup", tmp_path / "tools/setup")
+    (tmp_path / "tools/requirements.txt").write_text("")
+    script(tmp_path / "bin/dpkg-query", 'for package in "$@"; do echo "$package installed"; done\n')
+    script(tmp_path / "tools/fetch-duckdb", "sleep 600 &\necho $! >child.tmp\nmv child.tmp child\nwait\n")
+    environment = dict(os.environ, PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
+    # As from a terminal, also where the tests run in the background and ignore Ctrl-C themselves.
+    setup = subprocess.Popen([tmp_path / "tools/setup", "user"], env=environment, start_new_session=True, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    try:
+        wait_until((tmp_path / "child").exists)
+        os.killpg(setup.pid, signal.SIGINT)
+        assert setup.wait(60) == 130
+        child = int((tmp_path / "child").read_text())
+        wait_until(lambda: not os.path.exists(f"/proc/{child}") or " Z " in pathlib.Path(f"/proc/{child}/stat").read_text())
+    finally:
+        setup.kill()
 
 
 def test_installed_tree(installed, files):

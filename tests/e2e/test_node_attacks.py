@@ -51,6 +51,12 @@ SELECTIONS = {
     "conditions that leave one out together": "output s = sum[*](((id < 7) + (id > 7)) * x)",
     "a sign that leaves one out": "output s = sum[*](sign(abs(id - 7)) * x)",
     "a sign that turns one": "output s = sum[*](sign(id - 199.5) * x)",
+    "conditions that leave one out across factors": "output s = sum[*](((id < 7) + 0.5) * ((id > 7) + 0.5) * x)",
+    "the same beside another condition": "output s = sum[*](((id < 7) + 0.5) * ((id > 7) + 0.5) * (1 + (x > 50)) * x)",
+    "the same by functions": "output s = sum[*](exp(id < 7) * exp(id > 7) * x)",
+    "the same on two sides": "output s = ((id < 7) + 0.5) @ (((id > 7) + 0.5) * x)",
+    "two signs that leave one out": "output s = sum[*](sign(id - 7) * sign(7 - id) * x)",
+    "conditions with constant ones among them": "output s = sum[*](((id < 7) + (id > 7) + (x > -1) + (x > -2) + (x > -3)) * x)",
     "logsumexp of one": "output s = logsumexp[*](where(id == 7, x, -1000))",
 }
 
@@ -78,6 +84,22 @@ EACH_ID = "[categorical.id]\nlevels = [" + ", ".join(f'"{i}"' for i in range(1, 
     ('formula = "age ~ bmi + ifelse(id - 7, bmi, 0)"', ""),
     ('formula = "ifelse(id == 7, 0, age) ~ bmi"', ""),
     ('formula = "age ~ bmi:I(id >= 199)"', ""),
+    # Conditions that are put together by arithmetic, in one variable or in several.
+    ('formula = "age ~ bmi + I((id < 100) + (id > 100))"', ""),
+    ('formula = "age ~ bmi + I(3 - (id < 100) - (id > 100))"', ""),
+    ('formula = "age ~ bmi:I((id < 100) + (id > 100) + 1)"', ""),
+    ('formula = "ifelse(id < 100, age, ifelse(id > 100, age, 0)) ~ bmi"', ""),
+    ('formula = "age ~ bmi + I(id < 100):I(id > 98)"', ""),
+    ('formula = "age ~ 0 + I(id < 100):I(id > 100)"', ""),
+    ('formula = "age ~ bmi:I((id < 100) + 0.5):I((id > 100) + 0.5)"', ""),
+    ('formula = "age ~ bmi:I((id < 100) + 0.5):I((id > 100) + 0.5):I((bmi > 25) + 1)"', ""),
+    ('formula = "age ~ bmi + I(exp(id < 100) * exp(id > 100) + 1e-9 * (id < 50))"', ""),
+    ('formula = "age ~ bmi + I(sign(id - 100)^2)"', ""),
+    ('formula = "age ~ bmi + I(sign(id - 100) * sign(100 - id) * bmi)"', ""),
+    # What is missing for most records leaves few to choose among.
+    ('formula = "age ~ I(id == 160 | id < 100) + log(id - 150.5)"', '[options]\nmissing = "drop"'),
+    ('formula = "age ~ I(id == 160 | id < 100) + log(id - 150.5)"', '[options]\nmissing = "nan"'),
+    ('formula = "age ~ ifelse(id == 160 | id < 100, bmi, 1) + log(id - 150.5)"', '[options]\nmissing = "nan"'),
     ('x = ["id"]\ny = "age"', EACH_ID),
     ('formula = "age ~ id"', EACH_ID),
 ])
@@ -86,12 +108,17 @@ def test_what_bindings_choose_records_by(one, inputs, extra):
     err = refused(one.run(one.study(BOUND, inputs, extra=extra)))
     assert not any(c.isdigit() for c in err)
     line = one.nodes[0].lines()[-1]
-    assert line["rule"] == "min_support" and line["counted"] is True
+    assert line["kind"] == "start" and line["rule"] == "min_support" and line["counted"] is True
 
 
 @pytest.mark.parametrize("inputs, extra", [
     ('formula = "age ~ I(bmi > 25) + ifelse(id > 100, bmi, 0)"', ""),
     ('formula = "age ~ bmi + I(id == 7 | id > 100)"', ""),  # what is told is where either holds
+    ('formula = "age ~ bmi + I(2 * (bmi > 25) - (id > 100)) + sign(bmi - 25)"', ""),
+    ('formula = "age ~ I(bmi > 25) * I(id > 100) + bmi:sign(id - 100.5)"', ""),
+    ('formula = "age ~ bmi > 25"', ""),
+    ('formula = "age ~ 0 + poly(bmi, 2, raw = TRUE) + ifelse(bmi > 25 & id > 20, log(bmi), 0)"', ""),
+    ('formula = "age ~ bmi + I(id > 170) + log(id - 150.5)"', '[options]\nmissing = "drop"'),
     ('formula = "age ~ bmi + factor(ward)"', '[categorical.ward]\nlevels = ["1", "2", "3", "4"]'),  # nobody is in the last
     ('x = ["ward", "bmi"]\ny = "age"', '[categorical.ward]\nlevels = ["1", "2", "3"]'),
 ])

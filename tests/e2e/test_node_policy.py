@@ -5,7 +5,9 @@ import signal
 import subprocess
 import time
 
+import numpy as np
 import pytest
+from conftest import ROOT
 from node_federation import LIMIT, hospital, wait_until
 
 MEAN = "input x : [*, p]\noutput m = mean[*](x)\n"
@@ -43,6 +45,22 @@ def test_min_support(run, nodes):
     inputs = 'x = "age"\nid = "id"'
     assert run(program, inputs) == (0, None)
     assert run(program, inputs, "min_support = 7") == (1, "policy") and rule(nodes) == "min_support"
+
+
+def test_small_cells_of_a_histogram(run, nodes):
+    """Those on the last edge are in the last bin, and are no cell of their own."""
+    age = np.sort(hospital(1)["age"])
+    program = (ROOT / "lib/programs/histogram.fold").read_text()
+
+    def ask(*edges):
+        return run(program, f'x = "age"\nedges = [{", ".join(str(edge) for edge in edges)}]')
+
+    assert ask(age[0], 40, 50, 60, age[-1]) == (0, None)
+    assert ask(0, 40, 45, 50, 55, 60, 100) == (0, None)
+    assert ask(age[5], 40, 50, 60, age[-6]) == (0, None)  # five below, and five above
+    assert ask(age[0], 40, 50, 60, age[-4], age[-1]) == (1, "policy") and rule(nodes) == "min_support"
+    assert ask(age[0], 40, 50, 60, age[-2]) == (1, "policy") and rule(nodes) == "min_support"
+    assert ask(age[0] + 0.1, 40, 50, 60, age[-1]) == (1, "policy") and rule(nodes) == "min_support"
 
 
 def test_max_ratio(run, nodes):
@@ -101,6 +119,29 @@ def test_programs_that_are_approved(run, nodes):
     assert run(LOOP, 'x = "age"', again=True) == (1, "programs")
 
 
+def test_what_waits_is_shown_in_full(run, nodes):
+    """Levels, formula and the rule for missing values are part of what the owner approves, so they are shown."""
+    nodes.add("north", hospital(1), 'programs = "approved"')
+
+    def waits(program, inputs, extra):
+        assert nodes.run(nodes.study(program, inputs, extra=extra))[0] == 1
+        ident = nodes.nodes[0].lines()[-1]["agreement"]
+        listed = json.loads(nodes.command_line("node", "pending", nodes.nodes[0].file, "--json").stdout)["pending"]
+        return ident, next(study["exposure"] for study in listed if study["id"] == ident)
+
+    program = "input x : [*, p]\ninput y : [*]\noutput s = x' @ y\n"
+    ward = '[categorical.ward]\nlevels = ["3", "a \\", b", "1"]\nreference = "1"\n'
+    ident, text = waits(program, 'x = ["ward", "bmi"]\ny = "age"', ward)
+    assert 'ward has the levels "3", "a \\", b", "1"; "1" has no column' in text and "missing values: error" in text
+    other, text = waits(program, 'x = ["ward", "bmi"]\ny = "age"', ward.replace('reference = "1"', 'reference = "3"'))
+    assert other != ident and '"3" has no column' in text
+    other, text = waits(program, 'formula = "age ~ factor(ward) + bmi"', '[categorical.ward]\nlevels = ["1", "2", "3"]\n[options]\nmissing = "drop"\n')
+    assert "the formula age ~ factor(ward) + bmi" in text and 'ward has the levels "1", "2", "3"; "1" has no column' in text
+    assert "missing values: drop" in text
+    assert 'epsilon = 2, delta = 1e-06, for each record, added at = "client"' in waits(
+        "input x : [*]\noutput s = sum[*](clip(x, 0, 100))\n", 'x = "age"', '[privacy]\nepsilon = 2\ndelta = 1e-6\nat = "client"\n')[1]
+
+
 def test_local_blocks(run, nodes):
     program = "input x : [*]\nlet m = each client { FOLD }\noutput s = mean[*](m)\n"
     mean = program.replace("FOLD", "mean[*](x)")
@@ -116,6 +157,18 @@ def test_local_blocks(run, nodes):
     assert run(largest, 'x = "age"', 'local_blocks = true\nmerges = ["sum", "count", "max"]') == (0, None)
     inner = "input x : [*]\nlet m = each client {\n  state b = 0\n  repeat batches(50, 1) {\n    b <- max[*](x)\n  }\n  b\n}\noutput s = mean[*](m)\n"
     assert run(inner, 'x = "age"', "local_blocks = true") == (1, "merges")
+
+
+@pytest.mark.parametrize("leaves, stays", [
+    ("let m = each client { mean[*](x) }\nlet top = each client { max[*](x) }\noutput s = mean[*](m)\n", "keep top\n"),
+    ("let (m, top) = each client {\n  let t = max[*](x)\n  (mean[*](x), t)\n}\noutput s = mean[*](m)\n", "keep top\n"),
+])
+def test_what_stays_in_blocks_may_show_records(run, leaves, stays):
+    """A largest value that is kept at the client shows nothing; one that a fold takes out does, by whatever way."""
+    assert run("input x : [*]\n" + leaves + stays, 'x = "age"', "local_blocks = true") == (0, None)
+    for way in ("output t = mean[*](top)\n", "let high = each client { sum[*](x > top) }\noutput t = sum[*](high)\n",
+                "let n = each client {\n  state k = 0\n  repeat 100 {\n    k <- k + 1\n  } until k > top\n  k\n}\noutput t = mean[*](n)\n"):
+        assert run("input x : [*]\n" + leaves + way, 'x = "age"', "local_blocks = true") == (1, "merges"), way
 
 
 def test_privacy_and_secure_aggregation(run):

@@ -1,9 +1,12 @@
 // Formulas: how they are read and written, which terms they mean. What designs they make is compared with R in tests/e2e.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "starfold/formula/design.h"
+#include "starfold/formula/distinctions.h"
 
 namespace starfold::formula {
 namespace {
@@ -125,6 +128,41 @@ TEST(Formula, MissingValuesSpread) {
   EXPECT_EQ(flaws.infinite[0], 1);
   EXPECT_EQ(undefined, (std::vector<char>{0, 1, 0, 0}));
   EXPECT_TRUE(std::isnan(results[0][2]) && std::isnan(results[1][2]) && std::isnan(results[2][3]));
+}
+
+// What tells records apart is a formula itself, with a number for every record.
+TEST(Formula, TellsWhatItChoosesBy) {
+  const auto sums = [](const std::string& text) {
+    const Formula formula = parse_formula(text);
+    std::map<std::string, double> found;
+    for (const Distinction& each : distinctions_in(
+             formula, [](const std::string&) { return false; }, 64, 1000)) {
+      const std::string written = "~ " + to_text(each.told);
+      EXPECT_EQ(again(written), "~" + to_text(each.told));
+      const Design design(parse_formula(written),
+                          [](const std::string&, const Expr&) { return Variable(); });
+      const double id[] = {1, 2, 3, 4, 5};
+      std::vector<double> values(5);
+      double* to[] = {values.data()};
+      const double* sources[] = {id};
+      DesignFlaws flaws{std::vector<std::int64_t>(1), std::vector<std::int64_t>(1)};
+      design.compute(sources, 5, nullptr, to, flaws, nullptr);
+      EXPECT_EQ(flaws.undefined[0] + flaws.infinite[0], 0) << written;
+      double& records = found.emplace(each.what, 5).first->second;
+      const auto not_zero = static_cast<double>(
+          std::count_if(values.begin(), values.end(), [](double x) { return x != 0; }));
+      if (not_zero > 0) records = std::min(records, not_zero);
+    }
+    return found;
+  };
+  const std::string together = "(id < 3) + (id > 3) by id < 3 and id > 3";
+  EXPECT_EQ(sums("~ I((id < 3) + (id > 3))").at(together), 1);
+  EXPECT_EQ(sums("~ I(id < 3)").at("id < 3 by id < 3"), 2);
+  EXPECT_EQ(sums("~ I(sign(id - 3)^2)").at("sign(id - 3)^2 by sign(id - 3)"), 1);
+  EXPECT_EQ(
+      sums("~ I((id < 3) + 1):I(id > 3)").at("((id < 3) + 1) * (id > 3) by id < 3 and id > 3"), 2);
+  EXPECT_EQ(sums("~ ifelse(id - 3, log(id - 3.5), 1)").count("id - 3 != 0 by id - 3 != 0"), 1u);
+  EXPECT_TRUE(sums("~ id + log(id)").empty());
 }
 
 }  // namespace

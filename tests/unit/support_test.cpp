@@ -181,7 +181,19 @@ TEST(Support, WhatConditionsLeaveOutTogether) {
         "output t = var[*](((id < 20) + (id > 20)) * x)\n",
         "output t = sum[*](sign(abs(id - 7)) * x)\n", "output t = sum[*](sign(id - 39.5) * x)\n",
         "output t = sum[*](x + sign(relu(1 - abs(id - 7))) * x)\n",
-        "output t = sum[*](square(sign(id - 7)) * x)\n", "output t = z' @ sign(id - 39.5)\n"})
+        "output t = sum[*](square(sign(id - 7)) * x)\n", "output t = z' @ sign(id - 39.5)\n",
+        // Across factors, beside other conditions, with constant ones among them.
+        "output t = sum[*](((id < 7) + 0.5) * ((id > 7) + 0.5) * x)\n",
+        "output t = sum[*](((id < 7) + 0.5) * ((id > 7) + 0.5) * (1 + y) * (1 + (g > 2)) * x)\n",
+        "output t = sum[*](exp(id < 7) * exp(id > 7) * x)\n",
+        "output t = ((id < 7) + 0.5) @ (((id > 7) + 0.5)[:, new] * z)\n",
+        "output t = sum[*](sign(id - 7) * sign(7 - id) * x)\n",
+        "output t = sum[*](sign(id - 7) * ((id < 7) - 0.5) * x)\n",
+        "output t = sum[*](((id < 12) + 0.5) * exp((id >= 12) * (id < 20) + (id > 20)) * x)\n",
+        "output t = sum[*](((id < 7) + (id > 7) + (x > 0) + (x > -1) + (x > -2)) * x)\n",
+        // A cell of few records with a weight of its own.
+        "output t = sum[*](((id < 20) + 1) * ((id < 22) + 1) * x)\n",
+        "output t = sum[*]((sign(id - 7) + 2) * x)\n"})
     EXPECT_GT(count_thin(text), 0u) << text;
 }
 
@@ -192,6 +204,8 @@ TEST(Support, SumsOfConditionsThatPass) {
                            "output t = sum[*](((g > 1) + (y > 0)) * x)\n",
                            "output t = sum[*]((g > 1) * (id > 12) * x)\n",
                            "output t = sum[*](((g > 1) + (id > 0)) * x)\n",
+                           "output t = sum[*](((g > 1) + 0.5) * ((y > 0) + 0.5) * x)\n",
+                           "output t = sum[*](((g > 2) + 1) * sign(id - 20.5) * x)\n",
                            "output t = z' @ sign(y - 0.5)\n", "output t = sum[*](sign(x) * x)\n",
                            "input w : [] = 20.5\noutput t = grad(sum[*](abs(id - w) * x), w)\n"})
     EXPECT_EQ(count_thin(text), 0u) << text;
