@@ -28,6 +28,8 @@ struct EngineOptions {
   const std::atomic<bool>* stop = nullptr;
   // Bytes that may still be kept between rounds beside the records; engines take from it what they keep. Null: all they need.
   std::shared_ptr<std::atomic<std::int64_t>> room = nullptr;
+  // Bytes that copies of records may take which lie in memory already, for runs of many rounds. Null: none are made.
+  std::shared_ptr<std::atomic<std::int64_t>> copies = nullptr;
 };
 
 // The encoders of a plan, compiled for given sizes when a round first needs them. The engines of many
