@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""build/python-venv/bin/python bench/engine_rounds.py [dask|spark ...] [RECORDS]: 20 rounds over a client in 8 partitions, beside one process.
+"""build/python-venv/bin/python bench/engine_rounds.py [dask|spark ...] [RECORDS [TIMES]]: 20 rounds over a client in 8 partitions, beside one process.
 
 Gradient steps of a logistic regression on five columns. Prints seconds of the rounds, without and with laying out the records; what an empty job
 of the engine takes, as often; and how often the time of one process with two threads the rounds take beyond those jobs (the goal is 2). `tools/setup
@@ -15,7 +15,8 @@ import pandas
 import starfold as sf
 
 ROUNDS, PARTITIONS, COLUMNS = 20, 8, ["a", "b", "c", "d"]
-RECORDS = next((int(word) for word in sys.argv[1:] if word.isdigit()), 10_000_000)
+GIVEN = [int(word) for word in sys.argv[1:] if word.isdigit()]
+RECORDS, TIMES = GIVEN + [10_000_000, 3][len(GIVEN):]
 ENGINES = [word for word in sys.argv[1:] if not word.isdigit()] or ["dask", "spark"]
 PROGRAM = sf.compile(f"""input x : [*, p]
 input y : [*]
@@ -79,7 +80,7 @@ def spark_client():
 def main():
     table = records(0, RECORDS)
     PROGRAM.run({"a": table}, bind=BIND, n=RECORDS, threads=2)
-    runs = [PROGRAM.run({"a": table}, bind=BIND, n=RECORDS, threads=2) for _ in range(3)]
+    runs = [PROGRAM.run({"a": table}, bind=BIND, n=RECORDS, threads=2) for _ in range(TIMES)]
     one = min(fit.seconds for fit in runs)
     print(f"{RECORDS} records, {ROUNDS} rounds, one process with two threads: {one:.2f} s")
     del table
@@ -94,10 +95,10 @@ def main():
             costs.append(time.perf_counter() - begin)
         job = statistics.median(costs)
         timed(client)  # workers start, files are in memory
-        rounds, total, beta = min((timed(client) for _ in range(3)), key=lambda seen: seen[0])
+        rounds, total, beta = min((timed(client) for _ in range(TIMES)), key=lambda seen: seen[0])
         assert np.allclose(beta, runs[0]["beta"], rtol=1e-9), (beta, runs[0]["beta"])
         print(f"{name}: rounds {rounds:.2f} s, with laying out {total:.2f} s; an empty job {1e3 * job:.1f} ms, {ROUNDS} of them {ROUNDS * job:.2f} s; "
-              f"beyond them {(rounds - ROUNDS * job) / one:.2f} of one process (the best of three each)")
+              f"beyond them {(rounds - ROUNDS * job) / one:.2f} of one process (the best of {TIMES} each)")
 
 
 main()

@@ -2,7 +2,7 @@
 """build/python-venv/bin/python bench/python_speed.py [RECORDS [ROUNDS [TIMES]]]: runs from Python beside the command, on the same numbers.
 
 Gradient steps of a logistic regression on 20 columns, two threads; turn about. The command reads files and lays their records out once; Python reads
-what lies in memory where it lies, in every round. Prints medians: seconds of the rounds, and of whole runs without the start of Python, and what they are
+what lies in memory where it lies, and lays it out in long runs. Prints medians: seconds of the rounds, and of whole runs without the start of Python, and what they are
 of the command's. The goal is at most 1.05 for whole runs.
 """
 import json

@@ -1,6 +1,8 @@
 """Clients' data, in whatever form it comes, as the engine takes it: without copies where its layout allows."""
 from __future__ import annotations
 
+import datetime
+import decimal
 import os
 import sys
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
@@ -85,7 +87,7 @@ def native(array: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(array) if any(stride % array.dtype.itemsize for stride in array.strides) else array
     if array.dtype.kind == "f":  # longer than a double
         return array.astype(np.float64)
-    raise DataError(f"an array of {array.dtype} holds no numbers")
+    raise DataError(f"an array of {'Python objects' if array.dtype.kind == 'O' else array.dtype} holds no numbers")
 
 
 def given(data: Any, *, program=None, levels: Mapping[str, List[str]] = {}, wanted: Optional[Set[str]] = None, table: bool = False) -> Any:
@@ -95,9 +97,9 @@ def given(data: Any, *, program=None, levels: Mapping[str, List[str]] = {}, want
     if isinstance(data, Mapping):
         if "query" in data and isinstance(data["query"], str):
             return {"query": data["query"], **({"path": os.fspath(data["path"])} if "path" in data else {})}
-        return from_arrays(data, table)
+        return from_arrays(data, table, levels, wanted)
     if isinstance(data, np.ndarray):
-        return from_array(data, program)
+        return from_array(data, program, wanted)
     if is_module_object(data, "pandas", "DataFrame"):
         return from_pandas(data, levels, wanted)
     if is_module_object(data, "polars", "LazyFrame"):
@@ -115,37 +117,117 @@ def given(data: Any, *, program=None, levels: Mapping[str, List[str]] = {}, want
     raise DataError(f"a client's data is {KINDS}; not {type(data).__name__}")
 
 
-def from_arrays(arrays: Mapping[str, Any], table: bool) -> "_engine.Given":
+def from_arrays(arrays: Mapping[str, Any], table: bool, levels: Mapping[str, List[str]] = {}, wanted: Optional[Set[str]] = None) -> "_engine.Given":
     taken = _engine.Given()
     columns = table and all(np.ndim(value) == 1 for value in arrays.values())
     for name, value in arrays.items():
-        array = value if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
-        if columns and array.dtype.kind in "UO":  # texts
-            add_texts(taken, str(name), array)
+        label = str(name)
+        if columns and is_module_object(value, "pandas", "Series"):
+            add_pandas_column(taken, label, value, levels.get(label))
             continue
-        array = native(array)
-        if columns:
-            taken.add_column(str(name), array)
-        else:
-            taken.add_array(str(name), array)
+        if columns and hasattr(value, "__arrow_c_stream__"):
+            taken.add_stream(value.__arrow_c_stream__(), label)
+            continue
+        array = value if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
+        try:
+            if columns:
+                add_numpy_column(taken, label, array)
+            else:
+                taken.add_array(label, native(array))
+        except DataError as error:
+            if wanted is None or label in wanted:  # what nobody asks for may be anything
+                raise DataError(f"array {label}: {error.message}") from None
     return taken
 
 
-def add_texts(taken: "_engine.Given", name: str, array: np.ndarray) -> None:
-    texts, codes = np.unique(array.astype(str), return_inverse=True)
-    taken.add_column(name, codes.astype(np.int64), levels=texts.tolist())
-
-
-def from_array(array: np.ndarray, program) -> "_engine.Given":
+def from_array(array: np.ndarray, program, wanted: Optional[Set[str]] = None) -> "_engine.Given":
     if array.dtype.names:  # named fields are columns
         taken = _engine.Given()
         for name in array.dtype.names:
-            taken.add_column(name, native(array[name]))
+            if wanted is not None and name not in wanted:
+                taken.add_other(name, len(array), False)
+                continue
+            try:
+                add_numpy_column(taken, name, array[name])
+            except DataError as error:
+                raise DataError(f"column {name}: {error.message}") from None
         return taken
     inputs = [row["name"] for row in program._compiled.inputs() if row["federated"]] if program is not None else []
     if len(inputs) != 1:
         raise DataError(f"one array is given, but the program has {len(inputs)} federated inputs; give a dict of arrays named like them")
     return from_arrays({inputs[0]: array}, False)
+
+
+# ---- columns that are arrays of NumPy: in a table what is masked, None, NaN or NaT is missing
+
+def add_numpy_column(taken: "_engine.Given", name: str, array: np.ndarray) -> None:
+    mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array) else None
+    array = np.ma.getdata(array)
+    kind = array.dtype.kind
+    if kind in "OT":  # Python objects, and texts of any length
+        add_objects(taken, name, array.astype(object), mask)
+    elif kind in "US":
+        add_texts(taken, name, array, mask)
+    elif kind == "M":
+        add_moments(taken, name, array, mask)
+    elif kind in "fiub":
+        taken.add_column(name, native(array), mask=mask)
+    else:
+        taken.add_other(name, len(array), False)
+
+
+def add_texts(taken: "_engine.Given", name: str, array: np.ndarray, mask: Optional[np.ndarray] = None) -> None:
+    there = np.ones(len(array), dtype=bool) if mask is None else ~mask
+    try:
+        texts, places = np.unique(np.char.decode(array[there], "utf-8") if array.dtype.kind == "S" else array[there].astype(str), return_inverse=True)
+    except UnicodeDecodeError:
+        raise DataError("its bytes are no UTF-8 text") from None
+    codes = np.full(len(array), -1, dtype=np.int64)
+    codes[there] = places
+    taken.add_column(name, codes, levels=texts.tolist())
+
+
+def add_objects(taken: "_engine.Given", name: str, array: np.ndarray, mask: Optional[np.ndarray]) -> None:
+    """Values of Python: all numbers, all texts or all moments, and some may be missing."""
+    missing = np.array([is_missing(value) for value in array], dtype=bool)
+    if mask is not None:
+        missing |= mask
+    values = array[~missing]
+    if all(isinstance(value, str) for value in values):
+        add_texts(taken, name, array, missing)
+    elif all(isinstance(value, (bool, int, float, decimal.Decimal, np.number, np.bool_)) for value in values):
+        numbers = np.full(len(array), np.nan)
+        numbers[~missing] = [as_double(value) for value in values]
+        taken.add_column(name, numbers)
+    elif all(isinstance(value, (datetime.date, np.datetime64)) for value in values):
+        moments = np.full(len(array), np.datetime64("NaT"), dtype="datetime64[us]")
+        moments[~missing] = [in_utc(value) for value in values]
+        add_moments(taken, name, moments)
+    else:
+        taken.add_other(name, len(array), False)
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT, and what pandas has for them."""
+    return value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, (float, np.floating)) and value != value) or (
+        isinstance(value, np.datetime64) and np.isnat(value))
+
+
+def as_double(value: Any) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = float("inf")
+    if isinstance(value, (int, np.integer)) and number != value:
+        raise DataError("it holds a whole number that no double is equal to; numbers are doubles, which hold whole numbers up to 2^53")
+    return number
+
+
+def in_utc(value: Any) -> Any:
+    """A moment as NumPy takes it: without a zone."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return value
 
 
 # ---- pandas: its columns are NumPy arrays, which are read where they are
@@ -181,11 +263,12 @@ def add_pandas_column(taken: "_engine.Given", name: str, column, levels: Optiona
         add_other_column(taken, name, column, levels)
 
 
-def add_moments(taken: "_engine.Given", name: str, moments: np.ndarray) -> None:
-    unit = np.datetime_data(moments.dtype)[0]
-    if unit not in ("s", "ms", "us", "ns"):
-        moments, unit = moments.astype("datetime64[s]"), "s"
-    taken.add_column(name, moments.view(np.int64), unit=unit)
+def add_moments(taken: "_engine.Given", name: str, moments: np.ndarray, mask: Optional[np.ndarray] = None) -> None:
+    unit, count = np.datetime_data(moments.dtype)
+    if unit not in ("s", "ms", "us", "ns") or count != 1 or not moments.dtype.isnative:
+        unit = unit if unit in ("ms", "us", "ns") else "ns" if unit in ("ps", "fs", "as") else "s"
+        moments = moments.astype(f"datetime64[{unit}]")
+    taken.add_column(name, native(moments.view(np.int64)), unit=unit, mask=mask)
 
 
 def add_other_column(taken: "_engine.Given", name: str, column, levels: Optional[List[str]]) -> None:

@@ -63,11 +63,15 @@ class Table(Sequence):
         numbers = [self._is_number(i) for i in range(len(self.columns))]
         side = ["right" if number else "left" for number in numbers]
         head = "".join(f'<th style="text-align:{s}">{html.escape(c)}</th>' for c, s in zip(self.columns, side))
-        body = "".join(
-            "<tr>" + "".join(f'<td style="text-align:{s}{";white-space:nowrap" if len(_text(v)) <= SHORT else ""}">{"<code>" if not n else ""}{html.escape(_text(v))}{"</code>" if not n else ""}</td>'
-                             for v, s, n in zip(row, side, numbers)) + "</tr>" for row in self._rows)
+        body = "".join("<tr>" + "".join(self._cell(v, s, n) for v, s, n in zip(row, side, numbers)) + "</tr>" for row in self._rows)
         caption = f'<caption style="text-align:left;caption-side:top">{html.escape(self.title)}</caption>' if self.title else ""
         return f'<table class="starfold">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+    @staticmethod
+    def _cell(value: Any, side: str, number: bool) -> str:
+        # Said at the text itself too: pages that notebooks are exported to let code wrap.
+        text, wrap = html.escape(_text(value)), ";white-space:nowrap" if len(_text(value)) <= SHORT else ""
+        return f'<td style="text-align:{side}{wrap}">{text}</td>' if number else f'<td style="text-align:{side}{wrap}"><code style="{wrap[1:]}">{text}</code></td>'
 
 
 SHORT = 24  # characters that stay on one line: shapes, names

@@ -27,6 +27,13 @@ constexpr const char* changed =
 constexpr std::int64_t worth_copying = std::int64_t{1} << 23U;
 constexpr std::size_t largest_part = std::size_t{1} << 25U;
 
+struct NoMemory : RunError {
+  NoMemory()
+      : RunError(
+            "there is not enough memory for the records; lower --memory to read them in every "
+            "round") {}
+};
+
 // Blocks in memory, allocated in parts that grow with their number.
 class BlockStore {
  public:
@@ -53,9 +60,7 @@ class BlockStore {
     const std::size_t most = std::max<std::size_t>(1, largest_part / block_bytes());
     left_ = std::clamp<std::size_t>(blocks_.size(), 1, most);
     parts_.push_back(allocate_numbers(left_ * size_));
-    if (!parts_.back())
-      throw RunError(
-          "there is not enough memory for the records; lower --memory to read them in every round");
+    if (!parts_.back()) throw NoMemory();
     next_ = parts_.back().get();
   }
 
@@ -170,8 +175,24 @@ class LoadedTable : public RecordTable {
     return keep_ && block < store_.blocks() ? store_.block(block) : nullptr;
   }
   bool seekable() const override { return keep_ || can_split(); }
+  std::shared_ptr<const RecordTable> laid_out() const override;
   std::unique_ptr<RecordCursor> read(std::int64_t first, std::size_t block,
                                      std::size_t stride) const override;
+
+  // A copy of what lies in memory.
+  struct Copy {};
+  LoadedTable(const LoadedTable& other, Copy)
+      : load_(other.load_),
+        store_(place_inputs()),
+        digest_(columns_),
+        dropped_(other.dropped_),
+        flaws_(other.flaws_) {
+    records_ = other.records_;
+    for (std::size_t b = 0; b < blocks(); ++b) store_.add();
+    find_plain();
+    if (!plain_ || !read_plain(true)) read_in_parts();
+    plain_.reset();
+  }
 
   const std::string& client() const { return load_.client; }
   // Where records are dropped the whole table is read when it is loaded, so that their number is known.
@@ -281,18 +302,23 @@ class LoadedTable : public RecordTable {
       return;
     }
     if (takes_nan() && plain_->is_exact()) return;
+    if (!read_plain(false)) read_in_parts();
+  }
+
+  // Reads all numbers, to keep them or to look at them; whether nothing is there that may not be.
+  bool read_plain(bool keep) const {
     std::atomic<bool> found = false;
     in_parts([&](std::size_t first, std::size_t last) {
-      std::vector<double> passing(columns_ * block_records);
+      std::vector<double> passing(keep ? 0 : columns_ * block_records);
       for (std::size_t b = first; b < last && !found; ++b) {
         const std::size_t start = b * block_records;
         const PlainNumbers::Seen seen =
             plain_->read(start, std::min(block_records, static_cast<std::size_t>(records_) - start),
-                         passing.data(), block_records);
+                         keep ? store_.block(b) : passing.data(), block_records);
         if (seen.inexact || (seen.nan && !takes_nan())) found = true;
       }
     });
-    if (found) read_in_parts();
+    return !found;
   }
 
   std::size_t blocks() const {
@@ -416,6 +442,17 @@ std::unique_ptr<RecordCursor> LoadedTable::read(std::int64_t first, std::size_t 
   if (keep_) return std::make_unique<MemoryCursor>(*this, first, block, stride);
   if (plain_) return std::make_unique<PlainCursor>(*this, first, block, stride);
   return watch(first, records_ - first, block, stride);
+}
+
+std::shared_ptr<const RecordTable> LoadedTable::laid_out() const {
+  if (keep_ || !in_memory() || !can_split()) return nullptr;
+  try {
+    return std::make_shared<const LoadedTable>(*this, Copy{});
+  } catch (const NoMemory&) {
+    return nullptr;  // it is still where it is
+  } catch (const RunError& error) {
+    throw RunError(fmt::format("client {}: {}", load_.client, error.what()));
+  }
 }
 
 std::unique_ptr<RecordCursor> LoadedTable::watch(std::int64_t first, std::int64_t count,

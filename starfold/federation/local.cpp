@@ -10,6 +10,10 @@
 namespace starfold {
 namespace {
 
+// Clients whose records lie in memory already may lay them out once more in a long run, all together into this part of the memory that
+// is for records: tables that are large for the machine stay as they are.
+constexpr std::int64_t share_of_copies = 16;
+
 // What was exchanged with one pack, or would have been with each client in it.
 struct Traffic {
   std::uint64_t sent = 0;
@@ -87,7 +91,10 @@ class LocalRun {
         traffic_(packs_.size()) {
     engine_.block_records = options.block_records;
     engine_.stop = options.stop;
-    if (options.room) engine_.room = std::make_shared<std::atomic<std::int64_t>>(*options.room);
+    if (options.room) {
+      engine_.room = std::make_shared<std::atomic<std::int64_t>>(*options.room);
+      engine_.copies = std::make_shared<std::atomic<std::int64_t>>(*options.room / share_of_copies);
+    }
     // Few clients share their threads among blocks; many are spread over the threads themselves.
     engine_.threads =
         std::max(1, threads_ / static_cast<int>(std::max<std::size_t>(1, packs_.size())));

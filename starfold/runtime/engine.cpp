@@ -90,7 +90,10 @@ class Engine::Impl {
   }
 
   // What it has kept takes no room any more.
-  ~Impl() { forget_kept(); }
+  ~Impl() {
+    forget_kept();
+    if (copied_ > 0) *options_.copies += copied_;
+  }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -166,6 +169,7 @@ class Engine::Impl {
   }
 
   Encoded& encode(const Round& round, const Received& received) {
+    lay_out_table();
     Prepared& prepared = prepare(round);
     Running running{round, prepared.constants, received, {}};
     Encoded& result = prepared.result;
@@ -285,6 +289,27 @@ class Engine::Impl {
            (cut.block == RecordTable::kept_records && cut.stride == cut.block);
   }
   bool reads() const { return engine::is_read(table_.get()); }
+
+  // Records that are read where they lie are laid out when it shows that the run is a long one. How many rounds follow nobody
+  // knows: by then reading them in place has cost about as much more as laying them out does.
+  void lay_out_table() {
+    constexpr int rounds_in_place = 12;
+    if (options_.copies == nullptr || !reads() || rounds_read_ > rounds_in_place) return;
+    if (++rounds_read_ <= rounds_in_place) return;
+    constexpr auto block = static_cast<std::int64_t>(RecordTable::kept_records);
+    const std::int64_t records = table_->records();
+    if (shares_ || options_.block_records != block || records < block) return;
+    const std::int64_t bytes = (records + block - 1) / block * block *
+                               static_cast<std::int64_t>(table_->columns() * sizeof(double));
+    if (options_.copies->fetch_sub(bytes) >= bytes) {
+      if (const auto copy = table_->laid_out()) {
+        table_ = copy;
+        copied_ = bytes;
+        return;
+      }
+    }
+    *options_.copies += bytes;
+  }
 
   std::vector<MergeState> zeros(const Round& round) const {
     std::vector<MergeState> states;
@@ -584,6 +609,8 @@ class Engine::Impl {
   std::map<NodeId, Array> arrays_;             // of inputs that are not read from a table
   std::uint64_t arrays_given_ = 1;             // how often they changed
   std::shared_ptr<const RecordTable> table_;
+  int rounds_read_ = 0;                        // in which it was read where it lies
+  std::int64_t copied_ = 0;                    // bytes of its copy
   std::map<NodeId, std::string> table_names_;  // of inputs that the table has under another name
   engine::Blocks blocks_;
   engine::PrivateStates private_;

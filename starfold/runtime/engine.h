@@ -31,6 +31,8 @@ struct EngineOptions {
   // Blocks of the program without loops go through many clients at once, or else client by client, which is slower: the same
   // bits in exact runs, and rounding elsewhere.
   bool at_once = true;
+  // Bytes that copies of records may take which lie in memory already, for runs of many rounds. Null: none are made.
+  std::shared_ptr<std::atomic<std::int64_t>> copies = nullptr;
 };
 
 // The encoders of a plan, compiled for given sizes when a round first needs them. The engines of many

@@ -43,6 +43,8 @@ class RecordTable {
   // Reads from record `first` on (0 unless seekable), `block` records at a time, columns `stride` apart.
   virtual std::unique_ptr<RecordCursor> read(std::int64_t first, std::size_t block,
                                              std::size_t stride) const = 0;
+  // The same records in kept blocks, for who reads them often; null when it has no such copy to give.
+  virtual std::shared_ptr<const RecordTable> laid_out() const { return nullptr; }
 
  protected:
   std::int64_t records_ = 0;

@@ -28,6 +28,7 @@ def test_the_example_notebook_runs(tmp_path):
     program, fit, clients, pooled, refused = code[2:7]
     page = shown(program, "text/html")
     assert "[*, p + 1]" in page and "merge" in page and "design" in page  # types, and what leaves
+    assert '<code style="white-space:nowrap">[p + 1, p + 1]</code>' in page  # a shape stays on one line
     assert "font-family:monospace" in page  # a notebook's own style takes it away
     assert 'title="results of logistic"' in shown(fit, "text/html")  # the name that the cell gave it
     assert "iframe" in shown(fit, "text/html") and "beta" in shown(fit, "text/html")

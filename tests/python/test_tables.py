@@ -107,6 +107,62 @@ def test_masked_arrays():
     assert sums({"x": np.ma.array([1.0, 2.0])}) == (2, 3)
 
 
+COUNTS = sf.compile("input x : [*, p]\ninput y : [*]\noutput n = records(y)\noutput s = sum[*](x)\n")
+DAYS = ["2024-05-01", "2024-05-02", "2024-05-03", "2024-05-04"]
+
+
+def by_formula(x, **options):
+    """A formula makes a table of arrays: the columns that it takes of x, and their sums."""
+    fit = COUNTS.run({"a": {"x": x, "y": np.ones(len(x))}}, formula="y ~ x", **options)
+    return dict(zip(fit.columns["x"], fit["s"].tolist())), float(fit["n"])
+
+
+@pytest.mark.parametrize("values", [np.array([1.5, 2, 3, 4]), np.arange(4), np.arange(4, dtype=">i4"), np.array([True, True, False, True]), np.array(["a", "b", "a", "c"]),
+                                    np.array([b"a", b"b", b"a", b"c"]), np.array(DAYS, "M8[D]"), np.array(DAYS, "M8[ns]"), np.array(DAYS, "M8[10ms]"), np.array(["a", "b", "a", "c"], object),
+                                    np.array([1.5, 2, 3, decimal.Decimal("4.5")], object), np.array([datetime.date(2024, 5, day) for day in (1, 2, 3, 4)], object)])
+def test_what_is_masked_is_missing_in_a_table_and_refused_in_an_array(values):
+    x = np.ma.array(values, mask=[False, True, False, False])
+    with pytest.raises(sf.DataError, match="client a: array x: an array has masked values"):
+        sums({"x": x})
+    with pytest.raises(sf.DataError, match="missing value"):
+        by_formula(x)
+    assert by_formula(x, missing="drop") == by_formula(values[[0, 2, 3]])
+    assert by_formula(np.ma.array(values)) == by_formula(values)
+    if values.dtype.kind in "fiub":
+        table = np.ma.zeros(4, dtype=[("x", values.dtype), ("word", "U3")])
+        table["x"] = x
+        assert sums(table, missing="drop")[0] == 3
+
+
+@pytest.mark.parametrize("values", [["a", None, "c"], [1.5, None, 2], [1, float("nan"), 3], [True, None, False], [datetime.date(2024, 5, 1), None, datetime.date(2024, 5, 3)],
+                                    [datetime.datetime(2024, 5, 1, 12), np.datetime64("NaT"), datetime.datetime(2024, 5, 3, tzinfo=datetime.timezone.utc)]])
+def test_python_values_may_be_missing_in_a_table(values):
+    x = np.array(values, dtype=object)
+    with pytest.raises(sf.DataError, match="1 missing value"):
+        by_formula(x)
+    assert by_formula(x, missing="drop") == by_formula(x[[0, 2]])
+
+
+def test_python_values_that_are_no_column():
+    for values in ([1.0, "a"], [{}, {}], [1 + 2j, 3j]):
+        with pytest.raises(sf.DataError, match="unknown type"):
+            by_formula(np.array(values, dtype=object))
+    with pytest.raises(sf.DataError, match="2\\^53"):
+        by_formula(np.array([2**53 + 1, None], dtype=object), missing="drop")
+    with pytest.raises(sf.DataError, match="UTF-8"):
+        by_formula(np.array([b"\xff", b"a"]))
+    with pytest.raises(sf.DataError, match="client a: array x: an array of Python objects holds no numbers"):
+        sums({"x": np.array([1.0, None], dtype=object)})
+    assert sums({"x": np.ones(2), "name": np.array(["a", "b"])}) == (2, 2)  # what nobody asks for may be anything
+
+
+def test_columns_of_other_libraries_in_a_dict(pd, pa, pl):
+    for x in (pd.Series(["a", None, "c"]), pd.Series(["a", None, "c"], dtype="category"), pl.Series(["a", None, "c"]), pa.chunked_array([["a"], [None, "c"]]), pa.array(["a", None, "c"])):
+        assert by_formula(x, missing="drop", levels={"x": ["a", "c"]})[1] == 2
+    for x in (pd.Series([1, None, 3], dtype="Int64"), pl.Series([1, None, 3]), pa.array([1, None, 3])):
+        assert by_formula(x, missing="drop") == by_formula(np.array([1, 3]))
+
+
 def test_no_record_is_left(pa):
     with pytest.raises(sf.DataError, match="no records are left"):
         sums(pa.table({"x": pa.nulls(3, pa.float64())}), missing="drop")
@@ -297,29 +353,30 @@ MEMORY = """
 import resource, sys
 import numpy as np, pyarrow as pa
 import starfold as sf
-n, p = int(sys.argv[1]), 8
+n, p, rounds, memory = int(sys.argv[1]), 8, sys.argv[3], sys.argv[4] or None
 rng = np.random.default_rng(0)
 def column(): return pa.array(rng.random(n), type=pa.float64())
 kind = sys.argv[2]
 if kind == "arrow": data = pa.table({f"c{j}": column() for j in range(p)})
 elif kind == "float32": data = pa.table({f"c{j}": pa.array(rng.random(n, dtype=np.float32)) for j in range(p)})
 else: data = {"x": rng.random((n, p))}
-program = sf.compile("input x : [*, p]\\nstate s : [p] = zeros(p)\\nrepeat 3 {\\n  s <- s + sum[*](x * s) + sum[*](x)\\n}\\noutput s\\n")
+program = sf.compile("input x : [*, p]\\nstate s : [p] = zeros(p)\\nrepeat " + rounds + " {\\n  s <- s / 2 + sum[*](x * s) / 1e9 + sum[*](x)\\n}\\noutput s\\n")
 bind = {"x": [f"c{j}" for j in range(p)]} if kind != "numpy" else None
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 with open("/proc/self/status") as f: now = next(int(l.split()[1]) for l in f if l.startswith("VmRSS"))
-fit = program.run({"a": data}, bind=bind)
+fit = program.run({"a": data}, bind=bind, **({"memory": memory} if memory else {}))
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print((max(after - max(before, now), 0)) / 1024, n * p * (4 if kind == "float32" else 8) / 2**20)
 """
 
 
+@pytest.mark.parametrize("rounds, memory", [(3, ""), (30, "1GB")])
 @pytest.mark.parametrize("kind", ["arrow", "float32", "numpy"])
-def test_memory_does_not_double(kind, pa):
-    """In its long form STARFOLD_PYTHON_LONG=1 this is 1 GB."""
+def test_memory_does_not_double(kind, rounds, memory, pa):
+    """In its long form STARFOLD_PYTHON_LONG=1 this is 1 GB. Long runs lay out what is small beside the memory they may take."""
     import os
     n = 17_000_000 if os.environ.get("STARFOLD_PYTHON_LONG") else 2_000_000
-    done = subprocess.run([sys.executable, "-c", MEMORY, str(n), kind], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", MEMORY, str(n), kind, str(rounds), memory], capture_output=True, text=True, check=True)
     grown, size = map(float, done.stdout.split())
     assert grown < max(0.25 * size, 32), f"{grown:.0f} MB more for {size:.0f} MB"
 
@@ -365,6 +422,15 @@ def test_in_place_and_copied_are_the_same_bits(rng, kind):
         for view in views:
             placed = program.run({"a": {"x": view, "y": y}}, memory="1MB")  # no room for a copy
             assert placed["g"].tobytes() == copied["g"].tobytes() and placed["s"].tobytes() == copied["s"].tobytes()
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "i8"])
+def test_long_runs_lay_out_what_they_read_and_have_the_same_bits(rng, kind, pa):
+    program = sf.compile("input x : [*, p]\nstate beta : [p] = ones(p)\nrepeat 30 {\n  trace t = sum(beta)\n  beta <- beta / 2 + x' @ exp(-abs(x @ beta)) / 1e6\n}\noutput beta\n")
+    plain, _, wide, *_ = scattered(rng, kind, LARGE, 5)
+    table = pa.table({name: np.ascontiguousarray(plain[:, i]) for i, name in enumerate("abcde")})
+    fits = [program.run({"a": client}, memory=memory, **bind) for client, bind in (({"x": plain}, {}), ({"x": wide}, {}), (table, {"bind": {"x": list("abcde")}})) for memory in ("1MB", None)]
+    assert len({(fit["beta"].tobytes(), fit.traces["t"].tobytes()) for fit in fits}) == 1
 
 
 def test_chunks_in_place(rng, pa):

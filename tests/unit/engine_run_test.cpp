@@ -1,4 +1,5 @@
 // How the engine runs: threads, what it keeps between rounds, where it stops, what it refuses and prints.
+#include "starfold/data/given.h"
 #include "starfold/ops/standard.h"
 #include "tests/unit/engine_testing.h"
 
@@ -86,6 +87,43 @@ output beta
   const std::int64_t one = left_of(taken - 1);  // room for one of the two
   EXPECT_GT(one, 0);
   EXPECT_LT(one, taken - 1);
+}
+
+// Records that lie in memory are read where they lie, and laid out once in a long run, where there is room for copies: the same bits.
+TEST(Engine, RecordsInMemoryAreLaidOutInLongRuns) {
+  const auto program_with = [](int rounds) {
+    return program_of(fmt::format(
+        "input x : [*, p]\nstate beta : [p] = zeros(p)\nrepeat {} {{ beta <- beta + 1e-9 * "
+        "x' @ (1 - x @ beta) }}\noutput beta\n",
+        rounds));
+  };
+  constexpr std::int64_t records = 300'001;
+  constexpr std::int64_t columns = 4;
+  const Tensor numbers = Draws(21).normal({records, 2 * columns});
+  ArrayView view;  // every other column of a wider array
+  view.shape = {records, columns};
+  view.strides = {2 * columns * 8, 2 * 8};
+  view.data = numbers.data.data();
+  const DataSource source = given_source(
+      "a", std::make_shared<GivenArrays>(std::map<std::string, ArrayView>{{"x", view}}));
+  constexpr std::int64_t copy = (records + 511) / 512 * 512 * columns * 8;
+  const auto run = [&](int rounds, std::int64_t copies, std::int64_t taken) {
+    const ir::Program program = program_with(rounds);
+    std::int64_t room = std::int64_t{1} << 40U;
+    const std::vector<Client> clients = {load_client(program, source, {}, {}, room).client};
+    EngineOptions options;
+    options.copies = std::make_shared<std::atomic<std::int64_t>>(copies);
+    Results results;
+    {
+      EngineFederation federation(program, clients, {}, options);
+      results = federation.run();
+      EXPECT_EQ(options.copies->load(), copies - taken);
+    }
+    EXPECT_EQ(options.copies->load(), copies);  // engines that are no more have no copy
+    return results.outputs.at("beta").data;
+  };
+  EXPECT_EQ(run(30, copy, copy), run(30, copy - 1, 0));
+  run(3, copy, 0);
 }
 
 // Between blocks a round sees that it is no longer wanted.
