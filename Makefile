@@ -20,7 +20,7 @@ help:
 	@echo 'make build           build/starfold, optimized with assertions (PRESET=release: without)'
 	@echo 'make fmt             lay out all C++ with clang-format'
 	@echo 'make lint            clang-tidy'
-	@echo 'make asan, make tsan the C++ tests under sanitizers (SANITIZED='golden laws': those alone)'
+	@echo 'make asan, make tsan the C++ tests under sanitizers (SANITIZED="golden laws": those alone)'
 	@echo 'make fuzz            every fuzzer for FUZZ_SECONDS (60), two at a time'
 	@echo 'make bench           Starfold beside its peers and limits (BENCH='--only NAME --json OUT')'
 	@echo 'make docs            rewrite docs/operations.md and docs/library.md from their sources'

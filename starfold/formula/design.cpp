@@ -42,6 +42,9 @@ class DesignBuilder {
     const auto known = std::find(texts_.begin(), texts_.end(), text);
     if (known != texts_.end()) return static_cast<std::size_t>(known - texts_.begin());
     design_.computations_.push_back(compile(formula_, expr, find_, design_.sources_));
+    const Variable& type = design_.computations_.back().type;
+    if (type.kind == Variable::Kind::factor && !type.codes && type.levels.empty())
+      fail(expr, "it has no level: no client has a value of it");
     design_.variables_.push_back(name_of(expr));
     texts_.push_back(text);
     return texts_.size() - 1;

@@ -98,6 +98,9 @@ class Finder {
     find_choices(value, choices);
     std::vector<std::vector<double>> values;
     for (const auto& [text, can_be] : choices) values.push_back(can_be);
+    // Each case is as long as there are choices: so many are not even made.
+    too_many_ = too_many_ || pair_cases(values) > in_all_;
+    if (too_many_) return;
     std::vector<ChoiceCase> cases;
     for (std::size_t i = 0; i < values.size(); ++i) {
       for (const double one : values[i]) {
@@ -108,7 +111,8 @@ class Finder {
     const std::vector<ChoiceCase> joint = joint_cases(values, most_);
     cases.insert(cases.end(), joint.begin(), joint.end());
     for (const ChoiceCase& one : cases) {
-      if (found_.size() > in_all_) return;  // too many, however many more
+      too_many_ = too_many_ || found_.size() > in_all_;
+      if (too_many_) return;
       std::map<std::string, double> given;
       std::string words;
       std::size_t i = 0;
@@ -125,11 +129,15 @@ class Finder {
     }
   }
 
-  std::vector<Distinction> found() { return std::move(found_); }
+  std::optional<std::vector<Distinction>> found() {
+    if (too_many_ || found_.size() > in_all_) return std::nullopt;
+    return std::move(found_);
+  }
 
  private:
   std::size_t most_;
   std::size_t in_all_;
+  bool too_many_ = false;
   std::vector<Distinction> found_;
   std::set<std::string> texts_;
 };
@@ -144,9 +152,9 @@ Expr put_together(const char* sign, const std::vector<Expr>& values) {
 
 }  // namespace
 
-std::vector<Distinction> distinctions_in(const Formula& formula,
-                                         const std::function<bool(const std::string&)>& is_factor,
-                                         std::size_t most, std::size_t in_all) {
+std::optional<std::vector<Distinction>> distinctions_in(
+    const Formula& formula, const std::function<bool(const std::string&)>& is_factor,
+    std::size_t most, std::size_t in_all) {
   const auto has_levels = [&](const Expr& expr) {
     return (expr.kind == Expr::Kind::name && is_factor(expr.text)) || expr.is_call("C") ||
            expr.is_call("factor") || expr.is_call("as.factor") || expr.is_call("relevel");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,9 @@ struct Distinction {
 
 // Those of every condition, and of every value that the formula computes from some: the sides, offsets, and products of the
 // variables of a term. `is_factor`: a name that stands for levels. Of each value all cases of every two choices, and of every three
-// where there are no more than `most` in all. Where there would be more than `in_all` distinctions, some more than that.
-std::vector<Distinction> distinctions_in(const Formula& formula,
-                                         const std::function<bool(const std::string&)>& is_factor,
-                                         std::size_t most, std::size_t in_all);
+// where there are no more than `most` in all. None where there would be more than `in_all` distinctions.
+std::optional<std::vector<Distinction>> distinctions_in(
+    const Formula& formula, const std::function<bool(const std::string&)>& is_factor,
+    std::size_t most, std::size_t in_all);
 
 }  // namespace starfold::formula

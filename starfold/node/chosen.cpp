@@ -52,11 +52,14 @@ Counting counting_program(const ColumnPlan& plan, bool differences, Missing miss
       declared +
       fmt::format("let table = {}\nlet there = {}\n",
                   counting.inputs.size() == 1 ? joined : "concat[2](" + joined + ")", there) +
-      "let known = where(isnan(table), 0, table)\n"
       "output ones = (table == 1)' @ there\n"
       "output zeros = (table == 0)' @ there\n"
-      "output sizes = abs(known)' @ there\n"
-      "output squares = square(known)' @ there\n";
+      // Relative to the largest: squares of small numbers would be 0.
+      "let known = abs(where(isnan(table), 0, table))\n"
+      "let largest = max[*](known)\n"
+      "let share = known / where(largest > 0, largest, 1)\n"
+      "output sizes = share' @ there\n"
+      "output squares = square(share)' @ there\n";
   return counting;
 }
 
@@ -179,7 +182,7 @@ class Judgement {
  private:
   bool few(double number) const {
     constexpr double rounding = 1e-9;
-    return number > 0 && !(number >= least_ * (1 - rounding));
+    return number != 0 && !(number >= least_ * (1 - rounding));  // what is no number is few
   }
   Decision thin(const std::string& what, double in, double all) const {
     return {Refusal::policy, "min_support",
@@ -197,6 +200,24 @@ class Judgement {
   double least_;
   const Counts& counts_;
 };
+
+// Levels that only occur multiplied by numbers, as terms of their own: those that `age:ward` tells apart are those of `ward`.
+std::vector<formula::Expr> levels_alone(const ColumnPlan& plan) {
+  std::vector<formula::Expr> terms;
+  std::set<std::string> texts;
+  for (const formula::DesignColumn& column : plan.formula->design.columns()) {
+    std::string text;
+    bool mixed = false;
+    for (const formula::DesignColumn::Piece& piece : column.pieces) {
+      mixed = mixed || !piece.indicator;
+      if (piece.indicator)
+        text += (text.empty() ? "~ " : ":") + plan.formula->design.variables()[piece.variable];
+    }
+    if (mixed && !text.empty() && texts.insert(text).second)
+      terms.push_back(formula::parse_formula(text).right);
+  }
+  return terms;
+}
 
 bool has_indicators(const ColumnPlan& plan) {
   for (const auto& [input, columns] : plan.columns) {
@@ -223,6 +244,7 @@ Forbidden forbids_choice(const Policy& policy, const DataSource& source, const C
   if (!source.table) return std::nullopt;
   formula::Formula formula;
   std::vector<formula::Distinction> differences;
+  std::vector<formula::Expr> levels;
   if (study.formula) {
     formula = formula::parse_formula(study.formula->request.text);
     const std::size_t conditions = conditions_in(formula).size();
@@ -232,9 +254,12 @@ Forbidden forbids_choice(const Policy& policy, const DataSource& source, const C
     const auto is_factor = [&](const std::string& name) {
       return study.formula->factors.count(name) != 0 || !source.has_column(name);
     };
-    differences = distinctions_in(formula, is_factor, most_with_triples, most_differences);
-    if (differences.size() > most_differences)
+    std::optional<std::vector<formula::Distinction>> found =
+        distinctions_in(formula, is_factor, most_with_triples, most_differences);
+    if (!found)
       return too_many(fmt::format("the formula chooses in more than {} cases", most_differences));
+    differences = *std::move(found);
+    levels = levels_alone(study);
   }
   if (differences.empty() && !has_indicators(study)) return std::nullopt;
 
@@ -242,17 +267,22 @@ Forbidden forbids_choice(const Policy& policy, const DataSource& source, const C
   do {
     formula::Formula more = formula;
     more.right = {formula::Expr::Kind::call, 0, "(", {formula.right}};
+    const auto add = [&](const formula::Expr& term) {
+      more.right = {formula::Expr::Kind::call, 0, "+", {std::move(more.right), term}};
+    };
+    for (const formula::Expr& level : levels) add(level);
     Differences about;
     for (std::size_t bytes = 0; next < differences.size() && bytes < most_at_once; ++next) {
       const formula::Expr& difference = differences[next].told;
       const auto added = about.emplace(to_text(difference), differences[next].what).first;
-      more.right = {formula::Expr::Kind::call, 0, "+", {std::move(more.right), difference}};
+      add(difference);
       bytes += added->first.size();
     }
     FormulaRequest request;
     if (study.formula) request = study.formula->request;
     if (study.formula) request.text = to_text(more);
-    const Counting counting = counting_program(study, !about.empty(), options.missing);
+    const Counting counting =
+        counting_program(study, !about.empty() || !levels.empty(), options.missing);
     const std::shared_ptr<const CompiledProgram> program =
         compile_program({"counts.fold", counting.text, {}});
     if (!program->plan) throw Bug("what counts choices does not compile");

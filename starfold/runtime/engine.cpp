@@ -62,9 +62,10 @@ class Engine::Impl {
       : encoders_(std::move(encoders)),
         options_(options),
         table_(records.table),
-        blocks_(plan(), sizes(), options, [this](NodeId node) -> const engine::CompiledBlock& {
-          return encoders_->impl_->block(node);
-        }) {
+        blocks_(plan(), sizes(), without_copies(options),
+                [this](NodeId node) -> const engine::CompiledBlock& {
+                  return encoders_->impl_->block(node);
+                }) {
     rounds_ = rounds_of(plan());
     prepared_.resize(rounds_.size());
     cut(records.counts, records.shares);
@@ -289,6 +290,12 @@ class Engine::Impl {
            (cut.block == RecordTable::kept_records && cut.stride == cut.block);
   }
   bool reads() const { return engine::is_read(table_.get()); }
+
+  // The engines inside a block read the table of the one around it.
+  static EngineOptions without_copies(EngineOptions options) {
+    options.copies = nullptr;
+    return options;
+  }
 
   // Records that are read where they lie are laid out when it shows that the run is a long one. How many rounds follow nobody
   // knows: by then reading them in place has cost about as much more as laying them out does.

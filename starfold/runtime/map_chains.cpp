@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 
 #include "starfold/runtime/apply.h"
 #include "starfold/runtime/kernels/kernels.h"
@@ -134,20 +136,22 @@ class MapChains::Finding {
   }
 
   void find_in(const std::vector<NodeId>& nodes) {
-    const auto here = [&](NodeId id) {
-      return std::find(nodes.begin(), nodes.end(), id) != nodes.end();
-    };
+    constexpr std::size_t longest = 64;  // maps: a chain is found by recursion
+    const std::set<NodeId> here(nodes.begin(), nodes.end());
+    std::map<NodeId, std::size_t> lengths;  // of those that end at a map
     std::vector<NodeId> readers;
     for (const NodeId id : nodes) {
       if (!is_long(id)) continue;
-      bool ends = false;
+      std::size_t& length = lengths[id] = 1;
       for (const NodeId arg : program_.graph[id].args) {
-        const bool passes = readers_[arg] == 1 && is_plain(program_, arg) && here(arg) &&
-                            program_.graph[arg].type() == program_.graph[id].type();
+        const std::size_t before = lengths.count(arg) != 0 ? lengths[arg] : 1;
+        const bool passes = readers_[arg] == 1 && is_plain(program_, arg) && here.count(arg) != 0 &&
+                            program_.graph[arg].type() == program_.graph[id].type() &&
+                            length + before <= longest;
         chains_.passing_[arg] = passes;
-        ends = ends || passes;
+        length += passes ? before : 0;
       }
-      if (ends) readers.push_back(id);
+      if (length > 1) readers.push_back(id);
     }
     for (const NodeId id : readers) {
       if (!chains_.passes(id)) add(id, chains_.chains_[id]);

@@ -102,6 +102,13 @@ EACH_ID = "[categorical.id]\nlevels = [" + ", ".join(f'"{i}"' for i in range(1, 
     ('formula = "age ~ ifelse(id == 160 | id < 100, bmi, 1) + log(id - 150.5)"', '[options]\nmissing = "nan"'),
     ('x = ["id"]\ny = "age"', EACH_ID),
     ('formula = "age ~ id"', EACH_ID),
+    # Levels that only occur multiplied by a number.
+    ('formula = "age ~ 0 + bmi:id"', EACH_ID),
+    ('formula = "age ~ bmi + log(bmi):id"', EACH_ID),
+    ('formula = "age ~ bmi:factor(ward):id"', EACH_ID + '\n[categorical.ward]\nlevels = ["1", "2", "3"]'),
+    # Numbers whose squares are 0.
+    ('formula = "age ~ 0 + I(1e-170 * ((id < 100) + (id > 100)))"', ""),
+    ('formula = "age ~ 0 + I(1e-300 * ((id < 100) + (id > 100)))"', ""),
 ])
 def test_what_bindings_choose_records_by(one, inputs, extra):
     """Comparisons of a formula and levels of columns are conditions like those of a program, which sees only what they have become."""
@@ -121,11 +128,21 @@ def test_what_bindings_choose_records_by(one, inputs, extra):
     ('formula = "age ~ bmi + I(id > 170) + log(id - 150.5)"', '[options]\nmissing = "drop"'),
     ('formula = "age ~ bmi + factor(ward)"', '[categorical.ward]\nlevels = ["1", "2", "3", "4"]'),  # nobody is in the last
     ('x = ["ward", "bmi"]\ny = "age"', '[categorical.ward]\nlevels = ["1", "2", "3"]'),
+    ('formula = "age ~ bmi:factor(ward) + I(1e-170 * (bmi > 25))"', '[categorical.ward]\nlevels = ["1", "2", "3"]'),
 ])
 def test_what_bindings_may_choose_by(one, inputs, extra):
     program = BOUND.split("output t")[0]
     code, answer, err = one.run(one.study(program, inputs, extra=extra))
     assert code == 0, err
+
+
+def test_many_signs_are_refused_soon(one):
+    """Cases of choices are bounded before they are made: those of all pairs would take gigabytes."""
+    signs = " + ".join(f"sign(bmi - {i})" for i in range(600))
+    started = time.monotonic()
+    refused(one.run(one.study(BOUND, f'formula = "age ~ I({signs})"')), "merges")
+    assert time.monotonic() - started < 20
+    assert one.nodes[0].lines()[-1]["rule"] == "merges"
 
 
 def test_rounding_hides_nothing(nodes):

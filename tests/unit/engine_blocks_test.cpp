@@ -58,6 +58,20 @@ output d = sum[*](w + 10 * u)
   }
 }
 
+// A program that a stranger sent must not decide how deep the stack of a client gets.
+TEST(EngineBlocks, ChainsOfManyMaps) {
+  constexpr int maps = 20'000;
+  std::string text = "input x : [*, p]\nlet b = each client {\n  let m0 = sum[*](x) / 7\n";
+  for (int i = 1; i <= maps; ++i)
+    text += fmt::format("  let m{} = m{} {} 3\n", i, i - 1, i % 2 == 0 ? "-" : "+");
+  text += fmt::format("  m{}\n}}\noutput a = sum[*](b)\n", maps);
+  const ir::Program program = program_of(text);
+  const std::vector<Client> clients = {client_with_columns(3, 2051), client_with_columns(0, 2051)};
+  const Results want = evaluate_reference(program, clients, {});
+  EngineFederation federation(program, clients, {}, {}, false);
+  expect_close(federation.run(), want, 1e-9);
+}
+
 // What is summed over few records and changes places with what was summed before belongs to the batch at hand.
 TEST(EngineBlocks, GradientsOfMatricesInBatches) {
   const ir::Program program = program_of(R"(

@@ -135,8 +135,9 @@ TEST(Formula, TellsWhatItChoosesBy) {
   const auto sums = [](const std::string& text) {
     const Formula formula = parse_formula(text);
     std::map<std::string, double> found;
-    for (const Distinction& each : distinctions_in(
-             formula, [](const std::string&) { return false; }, 64, 1000)) {
+    const auto distinctions = distinctions_in(
+        formula, [](const std::string&) { return false; }, 64, 1000);
+    for (const Distinction& each : distinctions.value()) {
       const std::string written = "~ " + to_text(each.told);
       EXPECT_EQ(again(written), "~" + to_text(each.told));
       const Design design(parse_formula(written),
@@ -163,6 +164,12 @@ TEST(Formula, TellsWhatItChoosesBy) {
       sums("~ I((id < 3) + 1):I(id > 3)").at("((id < 3) + 1) * (id > 3) by id < 3 and id > 3"), 2);
   EXPECT_EQ(sums("~ ifelse(id - 3, log(id - 3.5), 1)").count("id - 3 != 0 by id - 3 != 0"), 1u);
   EXPECT_TRUE(sums("~ id + log(id)").empty());
+
+  // Of many choices the cases would fill the memory: they are not made.
+  std::string signs = "sign(id)";
+  for (int i = 1; i < 600; ++i) signs += " + sign(id - " + std::to_string(i) + ")";
+  EXPECT_FALSE(distinctions_in(
+      parse_formula("~ I(" + signs + ")"), [](const std::string&) { return false; }, 64, 1000));
 }
 
 }  // namespace
