@@ -99,7 +99,7 @@ def given(data: Any, *, program=None, levels: Mapping[str, List[str]] = {}, want
             return {"query": data["query"], **({"path": os.fspath(data["path"])} if "path" in data else {})}
         return from_arrays(data, table, levels, wanted)
     if isinstance(data, np.ndarray):
-        return from_array(data, program, wanted)
+        return from_array(data, program, levels, wanted)
     if is_module_object(data, "pandas", "DataFrame"):
         return from_pandas(data, levels, wanted)
     if is_module_object(data, "polars", "LazyFrame"):
@@ -119,28 +119,42 @@ def given(data: Any, *, program=None, levels: Mapping[str, List[str]] = {}, want
 
 def from_arrays(arrays: Mapping[str, Any], table: bool, levels: Mapping[str, List[str]] = {}, wanted: Optional[Set[str]] = None) -> "_engine.Given":
     taken = _engine.Given()
-    columns = table and all(np.ndim(value) == 1 for value in arrays.values())
+    columns = table and all(axes(value) in (1, None) for value in arrays.values())
     for name, value in arrays.items():
         label = str(name)
-        if columns and is_module_object(value, "pandas", "Series"):
-            add_pandas_column(taken, label, value, levels.get(label))
-            continue
-        if columns and hasattr(value, "__arrow_c_stream__"):
-            taken.add_stream(value.__arrow_c_stream__(), label)
-            continue
-        array = value if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
         try:
-            if columns:
-                add_numpy_column(taken, label, array)
+            if columns and axes(value) is None:
+                taken.add_other(label, len(value), False)
+            elif columns and is_module_object(value, "pandas", "Series"):
+                add_pandas_column(taken, label, value, levels.get(label))
+            elif columns and hasattr(value, "__arrow_c_stream__"):
+                taken.add_stream(value.__arrow_c_stream__(), label)
+            elif columns:
+                add_numpy_column(taken, label, as_array(value), levels.get(label))
             else:
-                taken.add_array(label, native(array))
+                taken.add_array(label, native(as_array(value)))
         except DataError as error:
             if wanted is None or label in wanted:  # what nobody asks for may be anything
                 raise DataError(f"array {label}: {error.message}") from None
     return taken
 
 
-def from_array(array: np.ndarray, program, wanted: Optional[Set[str]] = None) -> "_engine.Given":
+def axes(value: Any) -> Optional[int]:
+    """How many axes an array has; None for lists that are no array."""
+    try:
+        return np.ndim(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def as_array(value: Any) -> np.ndarray:
+    try:
+        return value if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
+    except (ValueError, OverflowError):  # whose words may hold values
+        raise DataError("its lists are no array: they differ in length, or hold what has no common type") from None
+
+
+def from_array(array: np.ndarray, program, levels: Mapping[str, List[str]] = {}, wanted: Optional[Set[str]] = None) -> "_engine.Given":
     if array.dtype.names:  # named fields are columns
         taken = _engine.Given()
         for name in array.dtype.names:
@@ -148,7 +162,7 @@ def from_array(array: np.ndarray, program, wanted: Optional[Set[str]] = None) ->
                 taken.add_other(name, len(array), False)
                 continue
             try:
-                add_numpy_column(taken, name, array[name])
+                add_numpy_column(taken, name, array[name], levels.get(name))
             except DataError as error:
                 raise DataError(f"column {name}: {error.message}") from None
         return taken
@@ -160,14 +174,14 @@ def from_array(array: np.ndarray, program, wanted: Optional[Set[str]] = None) ->
 
 # ---- columns that are arrays of NumPy: in a table what is masked, None, NaN or NaT is missing
 
-def add_numpy_column(taken: "_engine.Given", name: str, array: np.ndarray) -> None:
+def add_numpy_column(taken: "_engine.Given", name: str, array: np.ndarray, levels: Optional[List[str]] = None) -> None:
     mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array) else None
     array = np.ma.getdata(array)
     kind = array.dtype.kind
     if kind in "OT":  # Python objects, and texts of any length
-        add_objects(taken, name, array.astype(object), mask)
+        add_objects(taken, name, array.astype(object), mask, levels)
     elif kind in "US":
-        add_texts(taken, name, array, mask)
+        add_texts(taken, name, array, mask, levels)
     elif kind == "M":
         add_moments(taken, name, array, mask)
     elif kind in "fiub":
@@ -176,32 +190,70 @@ def add_numpy_column(taken: "_engine.Given", name: str, array: np.ndarray) -> No
         taken.add_other(name, len(array), False)
 
 
-def add_texts(taken: "_engine.Given", name: str, array: np.ndarray, mask: Optional[np.ndarray] = None) -> None:
+def add_texts(taken: "_engine.Given", name: str, array: np.ndarray, mask: Optional[np.ndarray], levels: Optional[List[str]]) -> None:
     there = np.ones(len(array), dtype=bool) if mask is None else ~mask
+    if not there.any():
+        add_nothing(taken, name, len(array), levels)
+        return
     try:
         texts, places = np.unique(np.char.decode(array[there], "utf-8") if array.dtype.kind == "S" else array[there].astype(str), return_inverse=True)
     except UnicodeDecodeError:
         raise DataError("its bytes are no UTF-8 text") from None
     codes = np.full(len(array), -1, dtype=np.int64)
     codes[there] = places
-    taken.add_column(name, codes, levels=texts.tolist())
+    taken.add_column(name, codes, levels=whole_texts(texts.tolist()))
 
 
-def add_objects(taken: "_engine.Given", name: str, array: np.ndarray, mask: Optional[np.ndarray]) -> None:
-    """Values of Python: all numbers, all texts or all moments, and some may be missing."""
+def add_nothing(taken: "_engine.Given", name: str, records: int, levels: Optional[List[str]]) -> None:
+    """A column without any value: nobody can say of what kind it is, unless its levels are declared. Missing numbers fit whatever other clients have."""
+    if levels:
+        taken.add_column(name, np.full(records, -1, dtype=np.int64), levels=levels)
+    else:
+        taken.add_column(name, np.full(records, np.nan))
+
+
+def whole_texts(texts: List[str]) -> List[str]:
+    """The same texts, if all can be written in UTF-8."""
+    try:
+        for text in texts:
+            text.encode("utf-8")
+    except UnicodeEncodeError:  # whose words hold the value
+        raise DataError(HALF_CHARACTER) from None
+    return texts
+
+
+HALF_CHARACTER = "a text in it has half a character (a lone surrogate), which UTF-8 cannot hold"
+TRUTHS = (bool, np.bool_)
+NUMBERS = (*TRUTHS, int, float, decimal.Decimal, np.integer, np.floating)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is one real number; NumPy calls spans of time integers."""
+    return isinstance(value, NUMBERS) and not isinstance(value, np.timedelta64)
+
+
+def add_objects(taken: "_engine.Given", name: str, array: np.ndarray, mask: Optional[np.ndarray], levels: Optional[List[str]]) -> None:
+    """Values of Python: all truths, all numbers, all texts or all moments, and some may be missing."""
     missing = np.array([is_missing(value) for value in array], dtype=bool)
     if mask is not None:
         missing |= mask
     values = array[~missing]
-    if all(isinstance(value, str) for value in values):
-        add_texts(taken, name, array, missing)
-    elif all(isinstance(value, (bool, int, float, decimal.Decimal, np.number, np.bool_)) for value in values):
+    if not len(values):
+        add_nothing(taken, name, len(array), levels)
+    elif all(isinstance(value, str) for value in values):
+        add_texts(taken, name, array, missing, levels)
+    elif all(isinstance(value, TRUTHS) for value in values):
+        truths = np.zeros(len(array), dtype=bool)
+        truths[~missing] = values.astype(bool)
+        taken.add_column(name, truths, mask=missing if missing.any() else None)
+    elif all(is_number(value) for value in values):
         numbers = np.full(len(array), np.nan)
         numbers[~missing] = [as_double(value) for value in values]
         taken.add_column(name, numbers)
     elif all(isinstance(value, (datetime.date, np.datetime64)) for value in values):
-        moments = np.full(len(array), np.datetime64("NaT"), dtype="datetime64[us]")
-        moments[~missing] = [in_utc(value) for value in values]
+        there = as_moments(values)
+        moments = np.full(len(array), np.datetime64("NaT"), dtype=there.dtype)
+        moments[~missing] = there
         add_moments(taken, name, moments)
     else:
         taken.add_other(name, len(array), False)
@@ -210,7 +262,7 @@ def add_objects(taken: "_engine.Given", name: str, array: np.ndarray, mask: Opti
 def is_missing(value: Any) -> bool:
     """None, NaN, NaT, and what pandas has for them."""
     return value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, (float, np.floating)) and value != value) or (
-        isinstance(value, np.datetime64) and np.isnat(value))
+        isinstance(value, np.datetime64) and np.isnat(value)) or (isinstance(value, decimal.Decimal) and value.is_qnan())
 
 
 def as_double(value: Any) -> float:
@@ -218,16 +270,59 @@ def as_double(value: Any) -> float:
         number = float(value)
     except OverflowError:
         number = float("inf")
-    if isinstance(value, (int, np.integer)) and number != value:
+    except ValueError:  # a decimal that signals
+        raise DataError("it holds a decimal that is a signaling NaN, which is no number") from None
+    if isinstance(value, (int, np.integer)) and number != int(value):
         raise DataError("it holds a whole number that no double is equal to; numbers are doubles, which hold whole numbers up to 2^53")
     return number
 
 
 def in_utc(value: Any) -> Any:
     """A moment as NumPy takes it: without a zone."""
+    if hasattr(value, "to_datetime64"):  # pandas, whose moments have nanoseconds
+        return value.to_datetime64()
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        return value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        try:
+            return value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        except OverflowError:
+            raise DataError("it holds a moment that is outside of the years 1 to 9999 in UTC") from None
     return value
+
+
+def as_moments(values: Sequence[Any]) -> np.ndarray:
+    """Moments in microseconds; in nanoseconds if some have them and all can."""
+    plain = [in_utc(value) for value in values]
+    places: Dict[Any, List[int]] = {}
+    for i, value in enumerate(plain):
+        places.setdefault(value.dtype if isinstance(value, np.datetime64) else np.dtype("datetime64[us]"), []).append(i)
+
+    def all_in(unit: str) -> np.ndarray:
+        moments = np.empty(len(plain), dtype=f"datetime64[{unit}]")
+        for dtype, own in places.items():
+            moments[own] = in_unit(np.array([plain[i] for i in own], dtype=dtype), unit)
+        return moments
+    moments = all_in("us")
+    if any(np.datetime_data(dtype)[0] in ("ns", "ps", "fs", "as") for dtype in places):
+        try:
+            finer = all_in("ns")
+        except DataError:
+            return moments
+        if (finer != moments).any():
+            return finer
+    return moments
+
+
+def in_unit(moments: np.ndarray, unit: str) -> np.ndarray:
+    """Moments in another unit, which is checked to hold them: NumPy's own numbers may run over in silence."""
+    units = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")
+    try:
+        there = moments.astype(f"datetime64[{unit}]")
+        held = units.index(np.datetime_data(moments.dtype)[0]) > units.index(unit) or bool(((there.astype(moments.dtype) == moments) | np.isnat(moments)).all())
+    except OverflowError:
+        held = False
+    if not held:
+        raise DataError(f"it holds a moment too far from 1970 to be counted in {unit}")
+    return there
 
 
 # ---- pandas: its columns are NumPy arrays, which are read where they are
@@ -241,16 +336,21 @@ def from_pandas(table, levels: Mapping[str, List[str]], wanted: Optional[Set[str
         if wanted is not None and label not in wanted:
             taken.add_other(label, len(table), False)
             continue
-        add_pandas_column(taken, label, table.iloc[:, i], levels.get(label))
+        try:
+            add_pandas_column(taken, label, table.iloc[:, i], levels.get(label))
+        except DataError as error:
+            raise DataError(f"column {label}: {error.message}") from None
     return taken
 
 
 def add_pandas_column(taken: "_engine.Given", name: str, column, levels: Optional[List[str]]) -> None:
     import pandas
     dtype = column.dtype
-    if isinstance(dtype, pandas.CategoricalDtype):
+    if isinstance(dtype, pandas.CategoricalDtype) and not len(dtype.categories):
+        add_nothing(taken, name, len(column), levels)
+    elif isinstance(dtype, pandas.CategoricalDtype):
         codes = column.cat.codes.to_numpy()
-        taken.add_column(name, native(codes), levels=[str(category) for category in dtype.categories])
+        taken.add_column(name, native(codes), levels=whole_texts([str(category) for category in dtype.categories]))
     elif isinstance(dtype, pandas.DatetimeTZDtype):
         add_moments(taken, name, column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
     elif isinstance(dtype, np.dtype) and dtype.kind == "M":
@@ -267,7 +367,7 @@ def add_moments(taken: "_engine.Given", name: str, moments: np.ndarray, mask: Op
     unit, count = np.datetime_data(moments.dtype)
     if unit not in ("s", "ms", "us", "ns") or count != 1 or not moments.dtype.isnative:
         unit = unit if unit in ("ms", "us", "ns") else "ns" if unit in ("ps", "fs", "as") else "s"
-        moments = moments.astype(f"datetime64[{unit}]")
+        moments = in_unit(moments, unit)
     taken.add_column(name, native(moments.view(np.int64)), unit=unit, mask=mask)
 
 
@@ -294,6 +394,10 @@ def add_other_column(taken: "_engine.Given", name: str, column, levels: Optional
             add_moments(taken, name, pandas.to_datetime(column).to_numpy())
         else:
             taken.add_other(name, len(column), kind == "string")
+    except UnicodeEncodeError:
+        raise DataError(HALF_CHARACTER) from None
+    except OverflowError:
+        raise DataError("it holds a whole number that 64 bits cannot hold") from None
     except Exception as error:
         if type(error).__module__.startswith("pyarrow"):
             taken.add_other(name, len(column), False)

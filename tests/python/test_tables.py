@@ -156,6 +156,110 @@ def test_python_values_that_are_no_column():
     assert sums({"x": np.ones(2), "name": np.array(["a", "b"])}) == (2, 2)  # what nobody asks for may be anything
 
 
+def by_formula_of_clients(*columns, **options):
+    fit = COUNTS.run([{"x": x, "y": np.ones(len(x))} for x in columns], formula="y ~ x", missing="drop", **options)
+    return dict(zip(fit.columns["x"], fit["s"].tolist())), float(fit["n"])
+
+
+NOTHING = [np.array([None, None], dtype=object), np.array([None, float("nan")], dtype=object), np.ma.array(["a", "b"], mask=True), np.ma.array([b"a", b"b"], mask=True),
+           np.ma.array(["a", 1], mask=True, dtype=object), np.array([], dtype=object), np.array([], dtype="U1"), np.array([], dtype="S1"), []]
+
+
+@pytest.mark.parametrize("x", NOTHING)
+def test_columns_without_any_value(x):
+    """Nobody can say whether they are numbers or texts; they are missing numbers, as in other tables, which fit what other clients have."""
+    if len(x):
+        with pytest.raises(sf.DataError, match="column x has 2 missing values"):
+            by_formula(x)
+        with pytest.raises(sf.DataError, match="no records are left"):
+            by_formula(x, missing="drop")
+        sums_by_column, n = by_formula(x, missing="nan")
+        assert list(sums_by_column) == ["x"] and np.isnan(sums_by_column["x"]) and n == 2
+    else:
+        assert by_formula(x) == ({"x": 0}, 0)
+    for numbers in (np.array([1.0, 2.0]), np.array([1, None, 2], dtype=object)):
+        assert by_formula_of_clients(numbers, x) == by_formula_of_clients(x, numbers) == ({"x": 3}, 2)
+    words = np.array(["a", "b", "a"])
+    assert by_formula_of_clients(words, x) == by_formula_of_clients(x, words) == ({"xb": 1}, 3)
+    declared = {"levels": {"x": ["b", "a", "c"]}}
+    assert by_formula_of_clients(words, x, **declared) == by_formula_of_clients(x, words, **declared) == ({"xa": 2, "xc": 0}, 3)
+    if not len(x):
+        assert by_formula(x, **declared) == ({"xa": 0, "xc": 0}, 0)
+
+
+def test_categories_of_pandas_may_be_none(pd):
+    x = pd.Series([None, None], dtype="category")
+    assert by_formula_of_clients(x, np.array([1.0, 2.0])) == ({"x": 3}, 2)
+    assert by_formula_of_clients(x, np.array(["a", "b"])) == ({"xb": 1}, 2)
+
+
+@pytest.mark.parametrize("values", [[1 + 2j, 1.0], [np.complex128(1 + 2j), 1.0], [np.complex64(1), None], [np.timedelta64(1, "s"), np.timedelta64(2, "s")], [np.timedelta64(1, "s"), 1],
+                                    [np.timedelta64("NaT"), None], [datetime.timedelta(1), None], [[1, 2], [3]]])
+def test_python_values_that_are_no_real_numbers(values):
+    x = np.empty(2, dtype=object)
+    x[:] = values
+    for column in (x, values):
+        with pytest.raises(sf.DataError, match="client a: column x is an unknown type"):
+            by_formula(column, missing="drop")
+    fit = COUNTS.run({"a": {"x": np.ones(2), "y": np.ones(2), "other": values}}, formula="y ~ x")  # what nobody asks for may be anything
+    assert fit["s"].tolist() == [2]
+
+
+@pytest.mark.parametrize("values, why", [([decimal.Decimal("sNaN"), 1], "signaling NaN"), ([np.int64(2**53 + 1), None], "2\\^53"),
+                                         ([datetime.datetime(1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=5))), None], "years 1 to 9999"),
+                                         (["\ud800secret", "a"], "half a character"), ([np.datetime64(300000, "Y"), None], "too far from 1970"),
+                                         ([np.datetime64(10**18, "W"), datetime.date(2024, 5, 1)], "too far from 1970")])
+def test_python_values_that_no_column_holds(values, why):
+    with pytest.raises(sf.DataError, match=f"client a: array x: .*{why}") as caught:
+        by_formula(np.array(values, dtype=object), missing="drop")
+    assert "secret" not in str(caught.value) and caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+def test_arrays_that_no_column_holds():
+    with pytest.raises(sf.DataError, match="array x: .*half a character"):
+        by_formula(np.array(["\ud800", "a"]))
+    with pytest.raises(sf.DataError, match="array x: .*too far from 1970"):
+        by_formula(np.array([2**60, 0], dtype="M8[Y]"))
+    with pytest.raises(sf.DataError, match="client a: array x: its lists are no array"):
+        sums({"x": [[1, 2], [3]]})
+    assert sums({"x": np.ones(2), "lists": [[1, 2], [3]]}) == (2, 2)
+
+
+def test_pandas_values_that_no_column_holds(pd, pa):
+    for values, why in ((["\ud800secret", "a"], "half a character"), ([2**70, 1], "64 bits")):
+        x = pd.Series(values, dtype=object)
+        with pytest.raises(sf.DataError, match=f"client a: array x: .*{why}"):
+            by_formula(x)
+        with pytest.raises(sf.DataError, match=f"client a: column x: .*{why}"):
+            sums(pd.DataFrame({"x": x}))
+
+
+def test_moments_that_are_python_values_mean_what_they_mean_in_arrays(pd):
+    from starfold._clients import as_moments
+    moments = np.array([-1001, -1, 999, 1_700_000_000_123_456_789], dtype="M8[ns]")
+    for values in (list(moments), [pd.Timestamp(moment) for moment in moments], [pd.Timestamp(moment, tz="UTC").tz_convert("Europe/Athens") for moment in moments]):
+        x = np.array([*values, None], dtype=object)
+        assert by_formula(x, missing="drop") == by_formula(moments)
+        assert as_moments(values).tolist() == moments.tolist() and as_moments(values).dtype == "M8[ns]"
+    mixed = [moments[3], datetime.date(2024, 5, 1), datetime.datetime(2024, 5, 1, 12), np.datetime64("2024-05"), np.datetime64(5, "10ms")]
+    assert as_moments(mixed).dtype == "M8[ns]" and as_moments(mixed)[0] == moments[3] and as_moments(mixed)[3] == np.datetime64("2024-05-01")
+    assert as_moments([*mixed, datetime.date(9000, 1, 1)]).dtype == "M8[us]"  # too far for nanoseconds
+    assert as_moments(mixed[1:]).dtype == "M8[us]"
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.ma.masked])
+def test_truths_that_are_python_values_are_truths(missing):
+    expected = by_formula(np.ma.array([True, False, False, True], mask=[False, True, False, False]), missing="drop")
+    assert expected == ({"xTRUE": 2}, 3)
+    for truth in (bool, np.bool_):
+        x = np.empty(4, dtype=object)
+        x[:] = [truth(True), None, truth(False), truth(True)]
+        x = np.ma.array(x, mask=[False, True, False, False]) if missing is np.ma.masked else np.where([False, True, False, False], missing, x)
+        assert by_formula(x, missing="drop") == expected
+    assert by_formula(np.array([True, False, True], dtype=object)) == by_formula(np.array([True, False, True])) == ({"xTRUE": 2}, 3)
+    assert by_formula(np.array([True, 2, None], dtype=object), missing="drop") == ({"x": 3}, 2)  # among numbers they are numbers
+
+
 def test_columns_of_other_libraries_in_a_dict(pd, pa, pl):
     for x in (pd.Series(["a", None, "c"]), pd.Series(["a", None, "c"], dtype="category"), pl.Series(["a", None, "c"]), pa.chunked_array([["a"], [None, "c"]]), pa.array(["a", None, "c"])):
         assert by_formula(x, missing="drop", levels={"x": ["a", "c"]})[1] == 2
