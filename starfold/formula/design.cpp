@@ -230,7 +230,22 @@ void multiply(const Piece& piece, const double* values, std::size_t count, bool 
 
 void Design::compute(std::span<const double* const> sources, std::size_t count, const char* skipped,
                      std::span<double* const> to, DesignFlaws& flaws, char* undefined) const {
-  std::vector<Computation::Store> stores(computations_.size());
+  constexpr std::size_t at_once = 1024;  // records: what is made on the way stays in the cache
+  Stores stores(computations_.size());
+  std::vector<const double*> from(sources.size());
+  std::vector<double*> into(to.size());
+  for (std::size_t first = 0; first < count; first += at_once) {
+    for (std::size_t s = 0; s < from.size(); ++s) from[s] = sources[s] + first;
+    for (std::size_t c = 0; c < into.size(); ++c) into[c] = to[c] + first;
+    compute_some(from, std::min(at_once, count - first),
+                 skipped == nullptr ? nullptr : skipped + first, into, flaws,
+                 undefined == nullptr ? nullptr : undefined + first, stores);
+  }
+}
+
+void Design::compute_some(std::span<const double* const> sources, std::size_t count,
+                          const char* skipped, std::span<double* const> to, DesignFlaws& flaws,
+                          char* undefined, Stores& stores) const {
   std::vector<std::vector<const double*>> values(computations_.size());
   for (std::size_t v = 0; v < computations_.size(); ++v) {
     values[v] = computations_[v].run(sources, count, stores[v]);

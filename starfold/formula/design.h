@@ -76,6 +76,12 @@ class Design {
 
  private:
   friend class DesignBuilder;
+  // Room for what is computed on the way, by variable.
+  using Stores = std::vector<std::vector<std::vector<double>>>;
+  void compute_some(std::span<const double* const> sources, std::size_t count, const char* skipped,
+                    std::span<double* const> to, DesignFlaws& flaws, char* undefined,
+                    Stores& stores) const;
+
   std::vector<std::string> sources_;
   std::vector<std::string> variables_;
   std::vector<Computation> computations_;  // by variable

@@ -13,9 +13,10 @@
 namespace starfold {
 namespace {
 
-constexpr std::size_t most_conditions = 64;     // as in a program
-constexpr std::size_t most_with_triples = 64;   // cases of a value
-constexpr std::size_t most_differences = 2000;  // of all values of a formula
+constexpr std::size_t most_conditions = 64;    // as in a program
+constexpr std::size_t most_with_triples = 64;  // cases of a value
+// Of all values of a formula. Each is computed for all records while the node does nothing else.
+constexpr std::size_t most_differences = 400;
 constexpr std::size_t most_at_once = 8000;      // of differences that are counted at once
 constexpr std::int64_t most_pairs = 4'000'000;  // of columns, one of which may be missing
 
