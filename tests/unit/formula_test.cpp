@@ -130,6 +130,16 @@ TEST(Formula, MissingValuesSpread) {
   EXPECT_TRUE(std::isnan(results[0][2]) && std::isnan(results[1][2]) && std::isnan(results[2][3]));
 }
 
+TEST(Formula, AFactorHasALevel) {
+  const auto empty_factor = [](const std::string&, const Expr&) {
+    Variable variable;
+    variable.kind = Variable::Kind::factor;
+    return variable;
+  };
+  for (const char* text : {"y ~ g", "y ~ x:g", "g ~ x", "~ 0 + g"})
+    EXPECT_THROW(Design(parse_formula(text), empty_factor), FormulaError) << text;
+}
+
 // What tells records apart is a formula itself, with a number for every record.
 TEST(Formula, TellsWhatItChoosesBy) {
   const auto sums = [](const std::string& text) {
