@@ -66,13 +66,19 @@ class AllOutside {
   Outside all_;
 };
 
-// So many blocks before it is needed a small one is asked for: memory takes about as long as a few small clients.
-constexpr std::size_t ahead = 4;
+// So many blocks before it is needed a small one is asked for: memory takes about as long as a few small clients, and what lies between must
+// not drive it out of the cache again.
+std::size_t blocks_ahead(const Call& call) {
+  constexpr std::size_t most = 4;
+  constexpr std::size_t numbers = 16384;
+  const std::size_t block = call.program.columns_read * call.cut.stride;
+  return std::clamp<std::size_t>(numbers / std::max<std::size_t>(block, 1), 1, most);
+}
 
 // One call while it runs.
 class Folding {
  public:
-  explicit Folding(const Call& call) : call_(call) {}
+  explicit Folding(const Call& call) : call_(call), ahead_(blocks_ahead(call)) {}
 
   void into(std::vector<MergeState>& states) {
     if (call_.cut.chunks == 1 && !call_.plan.exact && !reads()) {
@@ -269,10 +275,10 @@ class Folding {
     for (std::size_t i = 0; i < call_.work.arrays.size(); ++i) {
       frame.sources[engine::first_input + i] = input_block(i, place, reading);
     }
-    const bool more = reading == nullptr && place + ahead < call_.work.place->all.blocks;
-    if (more) expect(place + ahead, 0);
+    const bool more = reading == nullptr && place + ahead_ < call_.work.place->all.blocks;
+    if (more) expect(place + ahead_, 0);
     engine::run(call_.program, frame);
-    if (more) expect(place + ahead, 1);
+    if (more) expect(place + ahead_, 1);
   }
 
   // A block that will be asked for soon. Small ones, of many clients, are done before the processor sees by itself that memory is
@@ -284,7 +290,8 @@ class Folding {
       const std::size_t numbers = call_.work.set->tables.input_columns[i] * call_.cut.stride;
       if (!call_.work.arrays[i] || numbers > small) continue;
       const double* const block = call_.work.arrays[i]->data() + b * numbers;
-      for (std::size_t n = half * line; n < numbers; n += 2 * line) __builtin_prefetch(block + n);
+      for (std::size_t n = half * line; n < numbers; n += 2 * line)
+        __builtin_prefetch(block + n, 0, 2);
     }
   }
 
@@ -312,6 +319,7 @@ class Folding {
   }
 
   const Call& call_;
+  const std::size_t ahead_;
   AllOutside outside_;
 };
 

@@ -3,6 +3,7 @@
 // registers need no packing, which is what a general matrix product spends its time on in blocks as
 // small as ours.
 #include <algorithm>
+#include <type_traits>
 
 #include "starfold/runtime/kernels/kernels.h"
 
@@ -37,8 +38,32 @@ std::size_t next_block(Columns columns, std::size_t count, std::size_t n) {
   return static_cast<std::size_t>(next.end - next.begin);
 }
 
-// So many columns at once where there is one result: each time it is read and written again.
+// At most so many columns at once where there is one result, which is read and written again each time: as many as there are registers
+// for weights.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
 constexpr std::size_t kMany = 8;
+#else
+constexpr std::size_t kMany = 12;
+#endif
+// At most so many sums of one column each: they hide the latency of adding. While the next block is fetched, fewer: columns of whole blocks lie at
+// the same places of the first cache, and would drive each other out.
+constexpr std::size_t kSums = 8;
+constexpr std::size_t kSumsAhead = 5;
+
+// The next of as few groups of at most `most` columns as can be, all of about the same size.
+constexpr std::size_t group(std::size_t left, std::size_t most) {
+  const std::size_t groups = (left + most - 1) / most;
+  return groups == 0 ? 0 : (left + groups - 1) / groups;
+}
+
+// Calls work with `count`, at most K, as a constant.
+template <std::size_t K, class Work>
+HWY_INLINE void as_constant(std::size_t count, const Work& work) {
+  if constexpr (K > 1) {
+    if (count < K) return as_constant<K - 1>(count, work);
+  }
+  work(std::integral_constant<std::size_t, K>());
+}
 
 // out_j = [out_j +] sum over K columns.
 template <class With, std::size_t J, std::size_t K, bool add>
@@ -67,24 +92,6 @@ void combine_tile(Columns columns, Columns weights, std::size_t stride, double* 
     for (std::size_t l = 0; l < kLines; l += lanes) step(i + l);
   }
   for (; i < n; i += lanes) step(i);
-}
-
-template <class With, std::size_t J, bool add>
-void combine_some(Columns columns, std::size_t count, Columns weights, std::size_t stride,
-                  double* const* out, std::size_t ahead, std::size_t n) {
-  switch (count) {
-    case 1:
-      return combine_tile<With, J, 1, add>(columns, weights, stride, out, ahead, n);
-    case 2:
-      return combine_tile<With, J, 2, add>(columns, weights, stride, out, ahead, n);
-    case 3:
-      return combine_tile<With, J, 3, add>(columns, weights, stride, out, ahead, n);
-    case 4:
-      return combine_tile<With, J, 4, add>(columns, weights, stride, out, ahead, n);
-    default:
-      if constexpr (J == 1)
-        return combine_tile<With, J, kMany, add>(columns, weights, stride, out, ahead, n);
-  }
 }
 
 // All columns for J results of G groups of records, which stay in registers meanwhile.
@@ -132,16 +139,19 @@ void combine_outputs(Columns columns, std::size_t count, Columns weights, std::s
     return combine_few<With, J>(columns, count, weights, stride, out, n);
   // Exact passes over the same columns take so long that they fetch all of the next block by themselves.
   const std::size_t ahead = std::is_same_v<With, Fused> ? next_block(columns, count, n) : 0;
-  const auto some = [](std::size_t left) {
-    return J == 1 && left >= kMany ? kMany : std::min<std::size_t>(left, 4);
-  };
-  std::size_t k = some(count);
-  combine_some<With, J, false>(columns, k, weights, stride, out, ahead, n);
-  while (k < count) {
+  constexpr std::size_t most = J == 1 ? kMany : 4;
+  for (std::size_t k = 0; k < count;) {
     const double* rest[J];
     for (std::size_t j = 0; j < J; ++j) rest[j] = weights[j] + k * stride;
-    const std::size_t next = some(count - k);
-    combine_some<With, J, true>(columns + k, next, rest, stride, out, ahead, n);
+    const std::size_t next = group(count - k, most);
+    as_constant<most>(next, [&](auto constant) {
+      constexpr std::size_t K = decltype(constant)::value;
+      if (k == 0) {
+        combine_tile<With, J, K, false>(columns, rest, stride, out, ahead, n);
+      } else {
+        combine_tile<With, J, K, true>(columns + k, rest, stride, out, ahead, n);
+      }
+    });
     k += next;
   }
 }
@@ -262,10 +272,15 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
           double* out, std::size_t n, Ahead next) {
   std::size_t i = 0;
   if (next.begin == next.end && columns_a > 0) next = {a[0], a[0]};  // what is there already
-  // Against a single column, eight sums at a time hide the latency of adding.
   if (columns_b == 1) {
     const std::size_t ahead = next_block(a, columns_a, n);
-    for (; i + 8 <= columns_a; i += 8) gram_tile<8, 1>(a + i, b, out + i, 1, n, next, ahead);
+    while (i < columns_a) {
+      const std::size_t columns = group(columns_a - i, ahead == 0 ? kSums : kSumsAhead);
+      as_constant<kSums>(columns, [&](auto constant) {
+        gram_tile<decltype(constant)::value, 1>(a + i, b, out + i, 1, n, next, ahead);
+      });
+      i += columns;
+    }
   }
   for (; i < columns_a; i += 4) {
     const std::size_t first = upper ? i : 0;  // tiles on the diagonal are computed whole
