@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "starfold/base/cases.h"
 #include "starfold/base/error.h"
 #include "starfold/merge/comoments.h"
 #include "starfold/policy/choices.h"
@@ -351,7 +352,32 @@ std::vector<Truths> conditions_of(const ir::Graph& graph, const ir::Node& fold) 
   return all;
 }
 
-// The cases of a fold: of the conditions that make one factor of its terms together, and of signs.
+// Every two of a fold's conditions and signs, and every three of few, as each other's cases.
+void add_joint_cases(const ir::Graph& graph, const ir::Node& fold, std::vector<Truths>& all) {
+  constexpr std::size_t most_with_triples = 64;
+  Conditions found;
+  std::set<NodeId> signs;
+  for (const NodeId arg : fold.args) {
+    found.find(graph, arg);
+    for (const NodeId sign : policy::signs_in(graph, arg)) signs.insert(sign);
+  }
+  std::vector<NodeId> choices(found.outermost.begin(), found.outermost.end());
+  choices.insert(choices.end(), found.numbers.begin(), found.numbers.end());
+  std::vector<std::vector<double>> values(choices.size(), {0, 1});
+  choices.insert(choices.end(), signs.begin(), signs.end());
+  values.resize(choices.size(), {-1, 0, 1});
+  for (const ChoiceCase& one : joint_cases(values, most_with_triples)) {
+    Truths truths;
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      if (!one[i]) continue;
+      (found.numbers.count(choices[i]) != 0 ? truths.conditions : truths.nodes).insert(choices[i]);
+      truths.each[choices[i]] = *one[i];
+    }
+    all.push_back(truths);
+  }
+}
+
+// The cases of a fold: of the conditions that make one factor of its terms together, of signs, and of both together.
 std::vector<Truths> cases_of(const ir::Graph& graph, const ir::Node& fold) {
   // What is folded within a record, or through another function, is one factor.
   const bool by_factor = fold.op->family == Family::matmul ||
@@ -372,6 +398,7 @@ std::vector<Truths> cases_of(const ir::Graph& graph, const ir::Node& fold) {
       for (const double value : {-1.0, 0.0, 1.0}) all.push_back({{sign}, {}, 0, {{sign, value}}});
     }
   }
+  add_joint_cases(graph, fold, all);
   return all;
 }
 
@@ -409,12 +436,19 @@ std::vector<Cell> look(const Local& local, const ir::Node& fold, const Rests& re
       const std::vector<double> then = column(other, c);
       std::vector<double> difference;
       double scale = 0;
+      std::vector<double> alike;
       for (std::size_t r = 0; r < now.size(); ++r) {
+        const double apart = std::fabs(then[r] - now[r]);
+        const double size = std::fabs(now[r]);
+        alike.push_back(apart <= 1e-9 * size ? now[r] : 0);
+        cells[c].unsure |= !truths.each.empty() && apart > 1e-12 * size && apart < 1e-6 * size;
         difference.push_back(left_out ? then[r] - now[r] : now[r] - then[r]);
         scale += std::fabs(now[r]) + std::fabs(then[r]);
         if (!std::isfinite(then[r])) scale = INFINITY;
       }
       add(cells[c], difference, scale, left_out, sure, least);
+      // Those that are as in a case are few enough to be told apart by it as well.
+      if (!truths.each.empty()) add(cells[c], alike, 0, false, sure, least);
     }
   };
   for (Truths truths : conditions_of(local.graph(), fold)) {
