@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "starfold/base/cases.h"
 #include "starfold/base/error.h"
+#include "starfold/ir/forms.h"
 #include "starfold/merge/comoments.h"
 #include "starfold/policy/choices.h"
 #include "starfold/policy/support.h"
@@ -315,8 +317,8 @@ struct Conditions {
   std::set<NodeId> numbers;
 
   void find(const ir::Graph& graph, NodeId in) {
-    for (const NodeId id : policy::truths_in(graph, in)) truths.insert(id);
-    for (const NodeId id : policy::truths_in(graph, in, true)) outermost.insert(id);
+    const std::vector<NodeId> all = policy::truths_in(graph, in);
+    const std::vector<NodeId> outer = policy::truths_in(graph, in, true);
     std::set<NodeId> seen;
     std::vector<NodeId> pending = {in};
     while (!pending.empty()) {
@@ -324,19 +326,34 @@ struct Conditions {
       pending.pop_back();
       const ir::Node& node = graph[at];
       if (!node.federated() || node.kind != ir::Kind::apply || !seen.insert(at).second) continue;
-      if (node.op->truth && truths.count(at) != 0 &&
+      if (node.op->truth && std::count(all.begin(), all.end(), at) != 0 &&
           std::any_of(node.args.begin(), node.args.end(), [&](NodeId below) {
-            return graph[below].federated() &&
-                   !(graph[below].kind == ir::Kind::apply && graph[below].op->truth);
+            return graph[below].federated() && !is_truth(graph, below);
           }))
         continue;
+      std::size_t first = 0;
       if (ir::is_op(node, "where", 3)) {
         const ir::Node& condition = graph[node.args[0]];
-        if (condition.federated() && !(condition.kind == ir::Kind::apply && condition.op->truth))
+        if (condition.federated() && !(condition.kind == ir::Kind::apply && condition.op->truth)) {
           numbers.insert(node.args[0]);
+          // It is compared with 0, and what is compared is no condition of its own.
+          if (!is_truth(graph, node.args[0])) first = 1;
+        }
       }
-      pending.insert(pending.end(), node.args.begin(), node.args.end());
+      pending.insert(pending.end(), node.args.begin() + static_cast<std::ptrdiff_t>(first),
+                     node.args.end());
     }
+    std::copy_if(all.begin(), all.end(), std::inserter(truths, truths.end()),
+                 [&](NodeId id) { return seen.count(id) != 0; });
+    std::copy_if(outer.begin(), outer.end(), std::inserter(outermost, outermost.end()),
+                 [&](NodeId id) { return seen.count(id) != 0; });
+  }
+
+ private:
+  static bool is_truth(const ir::Graph& graph, NodeId id) {
+    while (ir::is_view(graph[id])) id = graph[id].args[0];
+    const std::vector<NodeId> found = policy::truths_in(graph, id);
+    return std::find(found.begin(), found.end(), id) != found.end();
   }
 };
 
