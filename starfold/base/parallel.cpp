@@ -14,21 +14,42 @@
 namespace starfold {
 namespace {
 
+// Tasks in a row, which one thread takes one after the other: what they read mostly lies in a row as well.
+struct alignas(64) Share {
+  std::atomic<std::size_t> next = 0;
+  std::size_t end = 0;
+};
+
 // One call of in_parallel.
 struct Job {
-  std::size_t tasks = 0;
-  const std::function<void(std::size_t)>* work = nullptr;
-  std::atomic<std::size_t> next = 0;
-  std::size_t wanted = 0;   // helpers that may still join
+  Job(std::size_t tasks, std::size_t threads, const std::function<void(std::size_t)>& each)
+      : work(each), shares(threads), wanted(threads - 1) {
+    for (std::size_t i = 0; i < threads; ++i) {
+      shares[i].next = i * tasks / threads;
+      shares[i].end = (i + 1) * tasks / threads;
+    }
+  }
+
+  const std::function<void(std::size_t)>& work;
+  std::vector<Share> shares;
+  std::size_t wanted;       // helpers that may still join
   std::size_t helping = 0;  // helpers at work
   std::exception_ptr failure;
 
-  // Takes tasks until there are none left; what a task throws is returned.
-  std::exception_ptr run() {
+  bool open() const {
+    return std::any_of(shares.begin(), shares.end(),
+                       [](const Share& share) { return share.next < share.end; });
+  }
+
+  // Takes the tasks of one share, then what is left of the others; what a task throws is returned.
+  std::exception_ptr run(std::size_t own) {
     try {
-      for (std::size_t task = next++; task < tasks; task = next++) (*work)(task);
+      for (std::size_t i = 0; i < shares.size(); ++i) {
+        Share& share = shares[(own + i) % shares.size()];
+        for (std::size_t task = share.next++; task < share.end; task = share.next++) work(task);
+      }
     } catch (...) {
-      next = tasks;  // the others stop as well
+      for (Share& share : shares) share.next = share.end;  // the others stop as well
       return std::current_exception();
     }
     return nullptr;
@@ -52,7 +73,7 @@ class Pool {
       jobs_.push_back(&job);
     }
     work_.notify_all();
-    std::exception_ptr failure = job.run();
+    std::exception_ptr failure = job.run(0);
     std::unique_lock lock(mutex_);
     jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
     done_.wait(lock, [&] { return job.helping == 0; });
@@ -77,16 +98,16 @@ class Pool {
       Job* job = nullptr;
       work_.wait(lock, [&] {
         const auto open = std::find_if(jobs_.begin(), jobs_.end(), [](const Job* waiting) {
-          return waiting->wanted > 0 && waiting->next < waiting->tasks;
+          return waiting->wanted > 0 && waiting->open();
         });
         if (open != jobs_.end()) job = *open;
         return closing_ || job != nullptr;
       });
       if (closing_) return;
-      --job->wanted;
+      const std::size_t own = job->wanted--;
       ++job->helping;
       lock.unlock();
-      const std::exception_ptr failure = job->run();
+      const std::exception_ptr failure = job->run(own);
       lock.lock();
       if (failure && !job->failure) job->failure = failure;
       --job->helping;
@@ -116,10 +137,7 @@ void in_parallel(std::size_t tasks, std::size_t threads,
     for (std::size_t task = 0; task < tasks; ++task) work(task);
     return;
   }
-  Job job;
-  job.tasks = tasks;
-  job.work = &work;
-  job.wanted = useful - 1;
+  Job job(tasks, useful, work);
   pool().run(job);
 }
 

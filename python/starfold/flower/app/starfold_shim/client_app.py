@@ -59,7 +59,8 @@ def ask(path, request, seconds):
     with connect(path, deadline) as connection:
         try:
             connection.sendall(len(request).to_bytes(8, "little"))
-            connection.sendall(request)
+            if request:  # even nothing cannot be sent to one that has answered and left
+                connection.sendall(request)
             length = int.from_bytes(receive(connection, 8, deadline), "little")
             if length > LIMIT:
                 raise Trouble(TOO_LARGE)
