@@ -164,3 +164,10 @@ def three(nodes):
     for i, name in enumerate(("north", "east", "south")):
         nodes.add(name, hospital(i), "max_total_ratio = 100000\nmax_rounds = 1000000\nmax_numbers = 100000000")
     return nodes
+
+
+@pytest.fixture
+def one(nodes):
+    """One node that runs."""
+    nodes.add("north", hospital(1))
+    return nodes

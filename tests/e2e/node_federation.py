@@ -241,3 +241,13 @@ def wait_until(condition, seconds=LIMIT):
     while not condition():
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.01)
+
+
+ID = 'id = "id"'  # a binding
+
+
+def refused(result, rule="policy"):
+    code, answer, err = result
+    assert code == 1, (code, answer, err)
+    assert answer["refused"] == {"client": "north", "rule": rule}, answer
+    return err
