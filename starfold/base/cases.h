@@ -10,6 +10,9 @@ namespace starfold {
 // By choice: what it is; nothing where it stays as it is.
 using ChoiceCase = std::vector<std::optional<double>>;
 
+// So many cases of a value at most, of which each takes about as long as the value: where there would be more, those of every two choices must do.
+inline constexpr std::size_t most_with_triples = 64;
+
 // All cases of every two of some choices, and of every three as long as there are no more than `most` in all. `values` are those that
 // each of them can have.
 std::vector<ChoiceCase> joint_cases(const std::vector<std::vector<double>>& values,

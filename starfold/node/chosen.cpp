@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "starfold/base/cases.h"
 #include "starfold/base/utf8.h"
 #include "starfold/federation/program.h"
 #include "starfold/formula/distinctions.h"
@@ -13,8 +14,7 @@
 namespace starfold {
 namespace {
 
-constexpr std::size_t most_conditions = 64;    // as in a program
-constexpr std::size_t most_with_triples = 64;  // cases of a value
+constexpr std::size_t most_conditions = 64;  // as in a program
 // Of all values of a formula. Each is computed for all records while the node does nothing else.
 constexpr std::size_t most_differences = 400;
 constexpr std::size_t most_at_once = 8000;      // of differences that are counted at once

@@ -21,8 +21,6 @@ using ir::NodeId;
 // together.
 constexpr std::size_t most_conditions = 64;
 constexpr std::size_t most_cases = 256;
-constexpr std::size_t most_with_triples =
-    64;  // cases, of which each takes about as long as the sum
 
 class Derivation {
  public:

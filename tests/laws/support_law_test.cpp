@@ -371,7 +371,6 @@ std::vector<Truths> conditions_of(const ir::Graph& graph, const ir::Node& fold) 
 
 // Every two of a fold's conditions and signs, and every three of few, as each other's cases.
 void add_joint_cases(const ir::Graph& graph, const ir::Node& fold, std::vector<Truths>& all) {
-  constexpr std::size_t most_with_triples = 64;
   Conditions found;
   std::set<NodeId> signs;
   for (const NodeId arg : fold.args) {
