@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -107,11 +108,24 @@ def summary(row, sizes, present, absent):
     if starfold and peak:
         result["peak_gigaflops"] = present["peak"].extra("gigaflops")
         result["share_of_peak"] = peak / starfold
+    turns = by_turn(present)
+    if turns:
+        result["by_turn"] = turns
     result["goals"] = [{"goal": goal.text(), "met": goal.met(result)} for goal in row.goals]
     notes = {name: player.extra("note") for name, player in present.items() if player.extra("note")}
     disagree = disagreements(row, present)
     result |= {key: value for key, value in [("absent", absent), ("notes", notes), ("disagree", disagree)] if value}
     return result
+
+
+def by_turn(present):
+    """The quartiles of Starfold's ratio to the limit in turns that stood side by side: the speed of memory may change from one
+    turn to the next, and the best of each may have met another one."""
+    if not {"starfold", "limit"} <= present.keys():
+        return None
+    starfold, limit = (present[name].answers for name in ["starfold", "limit"])
+    ratios = [starfold[turn]["seconds"] / limit[turn]["seconds"] for turn in starfold if turn in limit]
+    return statistics.quantiles(ratios, n=4) if len(ratios) >= 4 else None
 
 
 def disagreements(row, present):

@@ -21,6 +21,9 @@ def print_result(row, result):
     print(f"{row.name:18} {seconds(starfold):>9} {seconds(limit):>9} {ratio:>6}  {peers}")
     words = {True: "met", False: "MISSED", None: "not measured"}
     print("    " + "; ".join(f"{goal['goal']}: {words[goal['met']]}" for goal in result["goals"]))
+    if "by_turn" in result:
+        low, middle, high = result["by_turn"]
+        print(f"    turn by turn {middle:.2f} of the limit, half of the turns between {low:.2f} and {high:.2f}")
     if "share_of_peak" in result:
         print(f"    {result['share_of_peak']:.0%} of the multiply-add peak, {result['peak_gigaflops']:.0f} gigaflops")
     if "starfold_megabytes" in result:

@@ -242,14 +242,15 @@ class Folding {
   // What changes from call to call.
   void prepare_frame(Frame& frame) const {
     // Kept from call to call: many small clients would spend their time on it otherwise.
-    thread_local Buffer scratch;
-    scratch.reserve(call_.program.scratch_columns * call_.cut.stride);
-    thread_local Buffer passing;  // where nothing is kept: the same of one block
-    if (call_.kept == nullptr) passing.reserve(call_.work.set->kept_columns * call_.cut.stride);
-    frame.sources[engine::kept] = passing.data();
+    thread_local Workspace scratch;
+    thread_local Workspace passing;  // where nothing is kept: the same of one block
+    frame.sources[engine::scratch] =
+        scratch.columns(call_.program.scratch_columns * call_.cut.stride);
+    if (call_.kept == nullptr)
+      frame.sources[engine::kept] =
+          passing.columns(call_.work.set->kept_columns * call_.cut.stride);
     frame.stride = call_.cut.stride;
     frame.shared = call_.work.shared;
-    frame.sources[engine::scratch] = scratch.data();
     frame.sources[engine::fills] = call_.work.fills.data();
     frame.outside.clear();
   }

@@ -39,6 +39,25 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
+// Columns that are written while others are read. They begin in the middle of a page, and columns of inputs, which are a page
+// each in whole blocks, at its beginning: processors tell what a load may have to wait for by its place within a page, and would let
+// it wait for a store to a column of the same place.
+class Workspace {
+ public:
+  // Room for so many numbers; what was there before may be lost.
+  double* columns(std::size_t numbers) {
+    buffer_.reserve(numbers + 2 * page);
+    constexpr std::uintptr_t bytes = page * sizeof(double);
+    const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(buffer_.data());
+    return buffer_.data() +
+           ((begin + bytes - 1) / bytes * bytes + bytes / 2 - begin) / sizeof(double);
+  }
+
+ private:
+  static constexpr std::size_t page = 512;  // numbers
+  Buffer buffer_;
+};
+
 // How the records of one set are cut. The cut depends on nothing but their number and the options, so
 // results do not depend on the number of threads.
 struct Cut {

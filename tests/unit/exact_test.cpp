@@ -34,7 +34,7 @@ void on_every_target(const Action& action) {
   }
 }
 
-// Numbers of one kind: ordinary ones, those of all magnitudes, those with what is not finite.
+// Numbers of one kind: ordinary ones, those of all magnitudes, those with what is not finite, those that are hard to slice.
 std::vector<double> column(std::mt19937_64& random, std::size_t n, int kind) {
   std::normal_distribution<double> normal;
   std::vector<double> x(kernels::padded(n), std::nan(""));
@@ -46,6 +46,12 @@ std::vector<double> column(std::mt19937_64& random, std::size_t n, int kind) {
     if (kind == 3) x[i] = std::ldexp(x[i], static_cast<int>(random() % 80));
     if (kind == 4) x[i] = static_cast<double>(static_cast<int>(random() % 200) - 100);
     if (kind == 5 && random() % 20 == 0) x[i] *= 0x1p-30;
+    // In the middle between multiples of the unit of the first slice, or of the second.
+    if (kind == 6) {
+      const int bits = random() % 2 == 0 ? 23 : 46;
+      x[i] = std::ldexp(static_cast<double>(random() >> (64 - bits) | 1U), -bits);
+      if (random() % 2 == 0) x[i] = -x[i];
+    }
   }
   return x;
 }
@@ -123,10 +129,12 @@ TEST(Exact, SlicedProductsAreThoseOfEachPair) {
   on_every_target([] {
     std::mt19937_64 random(2);
     for (const bool upper : {false, true}) {
-      for (const int kind : {-1, 0, 3, 4, 5}) {
+      for (const int kind : {-1, 0, 2, 3, 4, 5, 6}) {
         for (const std::size_t n : {1, 3, 64, 512}) check_products(random, 6, n, upper, kind);
-        check_products(random, 1, 300, upper, kind);
-        check_products(random, 2, 300, upper, kind);
+        for (const std::size_t count : {1, 2}) {
+          check_products(random, count, 300, upper, kind);
+          check_products(random, count, 512, upper, kind);
+        }
         // So many that processors with tiles of bytes use them; also more records than they take at once.
         check_products(random, 8, 70, upper, kind);
         check_products(random, 37, 130, upper, kind);

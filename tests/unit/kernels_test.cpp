@@ -447,6 +447,56 @@ TEST(Kernels, ProductsOfFewRecordsThatVanish) {
   });
 }
 
+// Columns that follow each other in memory, as those of a block do: passes over many of them ask for what comes next, where nothing need be. The
+// same combinations, bit by bit, as of columns that lie apart, and the same sums.
+TEST(Kernels, ProductsOfColumnsInARow) {
+  on_every_target([&] {
+    for (const std::size_t n : {8, 257, 300, 511, 512}) {
+      for (const std::size_t count : {16, 17, 50}) {
+        SCOPED_TRACE(fmt::format("{} columns of {}", count, n));
+        const ManyColumns apart(count, n, 1);
+        const std::size_t stride = kernels::padded(n);
+        const Column row(std::vector<double>(count * stride, kNan));
+        std::vector<const double*> in_a_row;
+        for (std::size_t k = 0; k < count; ++k) {
+          in_a_row.push_back(row.data() + k * stride);
+          std::copy_n(apart.columns[k].data(), n, row.data() + k * stride);
+        }
+        const std::vector<double> weights = random_values(4 * count, 9);
+        const std::vector<const double*> w = {weights.data(), weights.data() + 1,
+                                              weights.data() + 2, weights.data() + 3};
+        for (const bool portable : {false, true}) {
+          for (std::size_t outputs = 1; outputs <= 4; ++outputs) {
+            const ManyColumns one(outputs, n, 300);
+            const ManyColumns other(outputs, n, 400);
+            const auto combine = [&](const std::vector<const double*>& from,
+                                     const ManyColumns& to) {
+              std::vector<double*> out;
+              for (const Column& column : to.columns) out.push_back(column.data());
+              kernels::products(portable).combine(from.data(), count, w.data(), 4, out.data(),
+                                                  outputs, n);
+            };
+            combine(apart.pointers, one);
+            combine(in_a_row, other);
+            for (std::size_t j = 0; j < outputs; ++j) {
+              for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(one.columns[j][i], other.columns[j][i]);
+            }
+          }
+        }
+        const Column y(random_values(n, 77));
+        const double* const right[] = {y.data()};
+        std::vector<double> sums(count, 1.0);
+        kernels::products().gram(in_a_row.data(), count, right, 1, false, sums.data(), n, {});
+        for (std::size_t k = 0; k < count; ++k) {
+          double want = 1;
+          for (std::size_t i = 0; i < n; ++i) want += apart.columns[k][i] * y[i];
+          ASSERT_NEAR(sums[k], want, 1e-10);
+        }
+      }
+    }
+  });
+}
+
 // Few records go another way through many columns, to the same bits.
 TEST(Kernels, CombinationsOfFewRecordsAreThoseOfMany) {
   on_every_target([&] {

@@ -27,13 +27,16 @@ constexpr std::size_t kRight = 2;
 constexpr std::size_t kRight = 4;
 #endif
 
-// Two cache lines of numbers. What comes after columns in memory is mostly the next block: passes over a block that comes from
-// memory ask for one line of two each, so that the next one is on its way all the time.
-constexpr std::size_t kLines = 2 * kPad;
+// What comes after columns in memory is mostly the next block. Passes over a block that comes from memory ask for all of it, line by
+// line, so that it is on its way all the time. Each of them does: a processor drops requests while it waits for many others, and the
+// next pass asks for those again.
 HWY_INLINE void fetch(const double* x) { __builtin_prefetch(x, 0, 2); }
+constexpr std::size_t kLines = 2 * kPad;  // two lines for each turn of a loop
 
-// How far the next block is, or 0.
+// How far the next block is, or 0 where there is none or this one stays in the first cache: then nothing waits for memory long.
 std::size_t next_block(Columns columns, std::size_t count, std::size_t n) {
+  constexpr std::size_t first_cache = 4096;  // numbers
+  if (count * n <= first_cache) return 0;
   const Ahead next = after(columns, count, n);
   return static_cast<std::size_t>(next.end - next.begin);
 }
@@ -45,10 +48,12 @@ constexpr std::size_t kMany = 8;
 #else
 constexpr std::size_t kMany = 12;
 #endif
-// At most so many sums of one column each: they hide the latency of adding. While the next block is fetched, fewer: columns of whole blocks lie at
-// the same places of the first cache, and would drive each other out.
+// At most so many sums of one column each: they hide the latency of adding.
 constexpr std::size_t kSums = 8;
-constexpr std::size_t kSumsAhead = 5;
+// While the next block is fetched, fewer of both: columns of whole blocks lie at the same places of the first cache, of which there
+// are eight, and would drive each other out.
+constexpr std::size_t kManyAhead = 5;
+constexpr std::size_t kSumsAhead = 2;
 
 // The next of as few groups of at most `most` columns as can be, all of about the same size.
 constexpr std::size_t group(std::size_t left, std::size_t most) {
@@ -65,31 +70,35 @@ HWY_INLINE void as_constant(std::size_t count, const Work& work) {
   work(std::integral_constant<std::size_t, K>());
 }
 
-// out_j = [out_j +] sum over K columns.
-template <class With, std::size_t J, std::size_t K, bool add>
+// out_j = [out_j +] sum over K columns. With `far`, what lies `ahead` of whole turns is fetched meanwhile.
+template <class With, std::size_t J, std::size_t K, bool add, bool far>
 void combine_tile(Columns columns, Columns weights, std::size_t stride, double* const* out,
                   std::size_t ahead, std::size_t n) {
   const D d;
   const double* x[K];
   V w[J][K];
+  double* to[J];
   for (std::size_t k = 0; k < K; ++k) {
     x[k] = columns[k];
     for (std::size_t j = 0; j < J; ++j) w[j][k] = hn::Set(d, weights[j][k * stride]);
   }
+  for (std::size_t j = 0; j < J; ++j) to[j] = out[j];
   const auto step = [&](std::size_t i) HWY_ATTR {
     V sum[J];
-    for (std::size_t j = 0; j < J; ++j) sum[j] = add ? hn::Load(d, out[j] + i) : hn::Zero(d);
+    for (std::size_t j = 0; j < J; ++j) sum[j] = add ? hn::Load(d, to[j] + i) : hn::Zero(d);
     for (std::size_t k = 0; k < K; ++k) {
       const V v = hn::Load(d, x[k] + i);
       for (std::size_t j = 0; j < J; ++j) sum[j] = With::add(w[j][k], v, sum[j]);
     }
-    for (std::size_t j = 0; j < J; ++j) hn::Store(sum[j], d, out[j] + i);
+    for (std::size_t j = 0; j < J; ++j) hn::Store(sum[j], d, to[j] + i);
   };
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
-  for (; ahead != 0 && i + kLines <= n; i += kLines) {
-    for (std::size_t k = 0; k < K; ++k) fetch(x[k] + i + ahead);
-    for (std::size_t l = 0; l < kLines; l += lanes) step(i + l);
+  for (; far && i + kLines <= n; i += kLines) {
+    for (std::size_t l = 0; l < kLines; l += lanes) {
+      for (std::size_t k = 0; l % kPad == 0 && k < K; ++k) fetch(x[k] + (i + l + ahead));
+      step(i + l);
+    }
   }
   for (; i < n; i += lanes) step(i);
 }
@@ -131,29 +140,40 @@ void combine_few(Columns columns, std::size_t count, Columns weights, std::size_
   for (; i < n; i += lanes) combine_groups<With, J, 1>(columns, count, weights, stride, out, i);
 }
 
+// In groups of at most `most` columns.
+template <class With, std::size_t J, std::size_t most, bool far>
+void combine_columns(Columns columns, std::size_t count, Columns weights, std::size_t stride,
+                     double* const* out, std::size_t ahead, std::size_t n) {
+  for (std::size_t k = 0; k < count;) {
+    const double* rest[J];
+    for (std::size_t j = 0; j < J; ++j) rest[j] = weights[j] + k * stride;
+    const std::size_t next = group(count - k, most);
+    as_constant<most>(next, [&](auto constant) HWY_ATTR {
+      constexpr std::size_t K = decltype(constant)::value;
+      if (k == 0) {
+        combine_tile<With, J, K, false, far>(columns, rest, stride, out, ahead, n);
+      } else {
+        combine_tile<With, J, K, true, far>(columns + k, rest, stride, out, ahead, n);
+      }
+    });
+    k += next;
+  }
+}
+
 template <class With, std::size_t J>
 void combine_outputs(Columns columns, std::size_t count, Columns weights, std::size_t stride,
                      double* const* out, std::size_t n) {
   constexpr std::size_t many = 16;
   if (J == 4 && n <= kFew && count >= many)
     return combine_few<With, J>(columns, count, weights, stride, out, n);
-  // Exact passes over the same columns take so long that they fetch all of the next block by themselves.
-  const std::size_t ahead = std::is_same_v<With, Fused> ? next_block(columns, count, n) : 0;
   constexpr std::size_t most = J == 1 ? kMany : 4;
-  for (std::size_t k = 0; k < count;) {
-    const double* rest[J];
-    for (std::size_t j = 0; j < J; ++j) rest[j] = weights[j] + k * stride;
-    const std::size_t next = group(count - k, most);
-    as_constant<most>(next, [&](auto constant) {
-      constexpr std::size_t K = decltype(constant)::value;
-      if (k == 0) {
-        combine_tile<With, J, K, false>(columns, rest, stride, out, ahead, n);
-      } else {
-        combine_tile<With, J, K, true>(columns + k, rest, stride, out, ahead, n);
-      }
-    });
-    k += next;
-  }
+  constexpr std::size_t fewer = std::min(most, kManyAhead);
+  // Exact passes over the same columns take so long that they fetch all of the next block by themselves.
+  constexpr bool far = std::is_same_v<With, Fused>;
+  const std::size_t ahead = next_block(columns, count, n);
+  if (ahead == 0)
+    return combine_columns<With, J, most, false>(columns, count, weights, stride, out, 0, n);
+  combine_columns<With, J, fewer, far>(columns, count, weights, stride, out, ahead, n);
 }
 
 template <class With>
@@ -205,8 +225,7 @@ void pair_sum(Columns a, Columns b, std::size_t count, double* out, std::size_t 
 
 // All dot products of I with J columns, added to out.
 template <std::size_t I, std::size_t J>
-void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n, Ahead& next,
-               std::size_t ahead = 0) {
+void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n, Ahead& next) {
   const D d;
   const std::size_t step = hn::Lanes(d);
   const double* x[I];
@@ -226,10 +245,6 @@ void gram_tile(Columns a, Columns b, double* out, std::size_t row, std::size_t n
       for (std::size_t j = 0; j < J; ++j) sum[i][j] = hn::MulAdd(left, right[j], sum[i][j]);
     }
   };
-  for (; ahead != 0 && r + kLines <= n; r += kLines) {
-    for (std::size_t i = 0; i < I; ++i) fetch(x[i] + r + kPad + ahead);
-    for (std::size_t l = 0; l < kLines; l += step) add(r + l);
-  }
   for (; r + step <= n; r += step) {
     fetch(next.begin);
     next.begin += next.begin < next.end ? kPad : 0;
@@ -268,16 +283,54 @@ void gram_rows(Columns a, Columns b, std::size_t columns_b, double* out, std::si
   }
 }
 
+// The dot products of I columns with y, added to out, while what lies `ahead` is fetched. Each vector of a turn has sums of its own: they hide
+// the latency of adding.
+template <std::size_t I>
+HWY_INLINE void dots_ahead(Columns a, const double* y, double* out, std::size_t ahead,
+                           std::size_t n) {
+  const D d;
+  constexpr std::size_t lanes = hn::MaxLanes(d);
+  constexpr std::size_t vectors = kLines / lanes;
+  const double* x[I];
+  V sum[I][vectors];
+  for (std::size_t i = 0; i < I; ++i) {
+    x[i] = a[i];
+    for (std::size_t v = 0; v < vectors; ++v) sum[i][v] = hn::Zero(d);
+  }
+  std::size_t r = 0;
+  for (; r + kLines <= n; r += kLines) {
+    for (std::size_t v = 0; v < vectors; ++v) {
+      const std::size_t at = r + v * lanes;
+      for (std::size_t i = 0; v * lanes % kPad == 0 && i < I; ++i) fetch(x[i] + (at + ahead));
+      const V right = hn::Load(d, y + at);
+      for (std::size_t i = 0; i < I; ++i)
+        sum[i][v] = hn::MulAdd(hn::Load(d, x[i] + at), right, sum[i][v]);
+    }
+  }
+  for (; r < n; r += lanes) {
+    const auto mask = hn::FirstN(d, n - r);
+    const V right = hn::IfThenElseZero(mask, hn::Load(d, y + r));
+    for (std::size_t i = 0; i < I; ++i)
+      sum[i][0] = hn::MulAdd(hn::IfThenElseZero(mask, hn::Load(d, x[i] + r)), right, sum[i][0]);
+  }
+  for (std::size_t i = 0; i < I; ++i) {
+    for (std::size_t v = 1; v < vectors; ++v) sum[i][0] = hn::Add(sum[i][0], sum[i][v]);
+    out[i] += hn::GetLane(hn::SumOfLanes(d, sum[i][0]));
+  }
+}
+
 void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bool upper,
           double* out, std::size_t n, Ahead next) {
   std::size_t i = 0;
   if (next.begin == next.end && columns_a > 0) next = {a[0], a[0]};  // what is there already
   if (columns_b == 1) {
     const std::size_t ahead = next_block(a, columns_a, n);
+    for (; ahead != 0 && i + kSumsAhead <= columns_a; i += kSumsAhead)
+      dots_ahead<kSumsAhead>(a + i, b[0], out + i, ahead, n);
     while (i < columns_a) {
-      const std::size_t columns = group(columns_a - i, ahead == 0 ? kSums : kSumsAhead);
+      const std::size_t columns = group(columns_a - i, kSums);
       as_constant<kSums>(columns, [&](auto constant) {
-        gram_tile<decltype(constant)::value, 1>(a + i, b, out + i, 1, n, next, ahead);
+        gram_tile<decltype(constant)::value, 1>(a + i, b, out + i, 1, n, next);
       });
       i += columns;
     }

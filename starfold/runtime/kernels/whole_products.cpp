@@ -114,7 +114,7 @@ struct Passing {
   V grid_3;
   V sums[5];
   V middle;  // a part of the third sum: fewer additions that wait for each other
-  V left;
+  V left;    // bits that are lost
   V most;
 
   HWY_INLINE explicit Passing(const double* shifts) {
@@ -129,11 +129,11 @@ struct Passing {
   }
   HWY_INLINE void add(V v, V y_1, V y_2, V y_3) {
     const V part_1 = hn::Sub(hn::Add(v, grid_1), grid_1);
-    const V more_1 = hn::Sub(v, part_1);
-    const V part_2 = hn::Sub(hn::Add(more_1, grid_2), grid_2);
-    const V more_2 = hn::Sub(more_1, part_2);
-    const V part_3 = hn::Sub(hn::Add(more_2, grid_3), grid_3);
-    left = hn::Or(left, hn::Sub(more_2, part_3));
+    const V first_2 = hn::Sub(hn::Add(v, grid_2), grid_2);
+    const V part_2 = hn::Sub(first_2, part_1);
+    const V more = hn::Sub(v, first_2);
+    const V part_3 = hn::Sub(hn::Add(more, grid_3), grid_3);
+    left = hn::Or(left, hn::Xor(more, part_3));
     most = hn::Max(most, hn::Abs(v));
     sums[0] = hn::MulAdd(part_1, y_1, sums[0]);
     sums[1] = hn::MulAdd(part_1, y_2, sums[1]);
@@ -147,6 +147,7 @@ struct Passing {
   }
   HWY_INLINE void settle(const double* scales, std::int64_t* out) {
     const D d;
+    left = hn::Or(left, hn::Sub(sums[0], sums[0]));  // nan where a number was not finite
     sums[2] = hn::Add(sums[2], middle);
     middle = hn::Zero(d);
     for (std::size_t k = 0; k < 5; ++k) {
@@ -154,7 +155,6 @@ struct Passing {
       sums[k] = hn::Zero(d);
     }
   }
-  // Where a rest or a number is nan, or a number infinite, one of them says so.
   HWY_INLINE bool rests(double* top) const {
     const D d;
     *top = hn::GetLane(hn::MaxOfLanes(d, most));
