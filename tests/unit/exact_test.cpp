@@ -46,6 +46,8 @@ std::vector<double> column(std::mt19937_64& random, std::size_t n, int kind) {
     if (kind == 3) x[i] = std::ldexp(x[i], static_cast<int>(random() % 80));
     if (kind == 4) x[i] = static_cast<double>(static_cast<int>(random() % 200) - 100);
     if (kind == 5 && random() % 20 == 0) x[i] *= 0x1p-30;
+    if (kind == 7 && random() % 100 == 0)
+      x[i] = std::vector<double>{inf, -inf, std::nan("")}[random() % 3];
     // In the middle between multiples of the unit of the first slice, or of the second.
     if (kind == 6) {
       const int bits = random() % 2 == 0 ? 23 : 46;
@@ -107,7 +109,7 @@ void check_products(std::mt19937_64& random, std::size_t count, std::size_t n, b
   for (std::uint32_t i = 0; i < entries; ++i) places[i] = i;
   for (const std::size_t records : {n, n, n / 2 + 1, n}) {
     const Columns rows(random, count, records, kind);
-    const Columns others(random, count, records, kind == 0 ? 4 : kind);
+    const Columns others(random, count, records, kind == 0 ? 4 : kind == 7 ? 0 : kind);
     const auto& columns = upper && n > 3 ? rows.pointers : others.pointers;
     sums.add_products(rows.pointers, columns, upper, records, places, grid);
     for (std::size_t i = 0; i < count; ++i) {
@@ -129,7 +131,7 @@ TEST(Exact, SlicedProductsAreThoseOfEachPair) {
   on_every_target([] {
     std::mt19937_64 random(2);
     for (const bool upper : {false, true}) {
-      for (const int kind : {-1, 0, 2, 3, 4, 5, 6}) {
+      for (const int kind : {-1, 0, 2, 3, 4, 5, 6, 7}) {
         for (const std::size_t n : {1, 3, 64, 512}) check_products(random, 6, n, upper, kind);
         for (const std::size_t count : {1, 2}) {
           check_products(random, count, 300, upper, kind);
