@@ -448,7 +448,7 @@ TEST(Kernels, ProductsOfFewRecordsThatVanish) {
 }
 
 // Columns that follow each other in memory, as those of a block do: passes over many of them ask for what comes next, where nothing need be. The
-// same combinations, bit by bit, as of columns that lie apart, and the same sums.
+// same combinations and sums, bit by bit, as of columns that lie apart.
 TEST(Kernels, ProductsOfColumnsInARow) {
   on_every_target([&] {
     for (const std::size_t n : {8, 257, 300, 511, 512}) {
@@ -485,12 +485,15 @@ TEST(Kernels, ProductsOfColumnsInARow) {
         }
         const Column y(random_values(n, 77));
         const double* const right[] = {y.data()};
-        std::vector<double> sums(count, 1.0);
-        kernels::products().gram(in_a_row.data(), count, right, 1, false, sums.data(), n, {});
+        std::vector<double> one(count, 1.0);
+        std::vector<double> other(count, 1.0);
+        kernels::products().gram(apart.pointers.data(), count, right, 1, false, one.data(), n, {});
+        kernels::products().gram(in_a_row.data(), count, right, 1, false, other.data(), n, {});
+        EXPECT_EQ(one, other);
         for (std::size_t k = 0; k < count; ++k) {
           double want = 1;
           for (std::size_t i = 0; i < n; ++i) want += apart.columns[k][i] * y[i];
-          ASSERT_NEAR(sums[k], want, 1e-10);
+          ASSERT_NEAR(one[k], want, 1e-10);
         }
       }
     }

@@ -53,7 +53,11 @@ constexpr std::size_t kSums = 8;
 // While the next block is fetched, fewer of both: columns of whole blocks lie at the same places of the first cache, of which there
 // are eight, and would drive each other out.
 constexpr std::size_t kManyAhead = 5;
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+constexpr std::size_t kSumsAhead = 4;
+#else
 constexpr std::size_t kSumsAhead = 2;
+#endif
 
 // The next of as few groups of at most `most` columns as can be, all of about the same size.
 constexpr std::size_t group(std::size_t left, std::size_t most) {
@@ -283,40 +287,35 @@ void gram_rows(Columns a, Columns b, std::size_t columns_b, double* out, std::si
   }
 }
 
-// The dot products of I columns with y, added to out, while what lies `ahead` is fetched. Each vector of a turn has sums of its own: they hide
-// the latency of adding.
+// The dot products of I columns with y, added to out, while what lies `ahead` is fetched. The same sums in the same order as in gram_tile:
+// where columns lie must not show.
 template <std::size_t I>
 HWY_INLINE void dots_ahead(Columns a, const double* y, double* out, std::size_t ahead,
                            std::size_t n) {
   const D d;
-  constexpr std::size_t lanes = hn::MaxLanes(d);
-  constexpr std::size_t vectors = kLines / lanes;
+  const std::size_t lanes = hn::Lanes(d);
   const double* x[I];
-  V sum[I][vectors];
+  V sum[I];
   for (std::size_t i = 0; i < I; ++i) {
     x[i] = a[i];
-    for (std::size_t v = 0; v < vectors; ++v) sum[i][v] = hn::Zero(d);
+    sum[i] = hn::Zero(d);
   }
   std::size_t r = 0;
   for (; r + kLines <= n; r += kLines) {
-    for (std::size_t v = 0; v < vectors; ++v) {
-      const std::size_t at = r + v * lanes;
-      for (std::size_t i = 0; v * lanes % kPad == 0 && i < I; ++i) fetch(x[i] + (at + ahead));
-      const V right = hn::Load(d, y + at);
+    for (std::size_t l = 0; l < kLines; l += lanes) {
+      for (std::size_t i = 0; l % kPad == 0 && i < I; ++i) fetch(x[i] + (r + l + ahead));
+      const V right = hn::Load(d, y + r + l);
       for (std::size_t i = 0; i < I; ++i)
-        sum[i][v] = hn::MulAdd(hn::Load(d, x[i] + at), right, sum[i][v]);
+        sum[i] = hn::MulAdd(hn::Load(d, x[i] + r + l), right, sum[i]);
     }
   }
   for (; r < n; r += lanes) {
     const auto mask = hn::FirstN(d, n - r);
     const V right = hn::IfThenElseZero(mask, hn::Load(d, y + r));
     for (std::size_t i = 0; i < I; ++i)
-      sum[i][0] = hn::MulAdd(hn::IfThenElseZero(mask, hn::Load(d, x[i] + r)), right, sum[i][0]);
+      sum[i] = hn::MulAdd(hn::IfThenElseZero(mask, hn::Load(d, x[i] + r)), right, sum[i]);
   }
-  for (std::size_t i = 0; i < I; ++i) {
-    for (std::size_t v = 1; v < vectors; ++v) sum[i][0] = hn::Add(sum[i][0], sum[i][v]);
-    out[i] += hn::GetLane(hn::SumOfLanes(d, sum[i][0]));
-  }
+  for (std::size_t i = 0; i < I; ++i) out[i] += hn::GetLane(hn::SumOfLanes(d, sum[i]));
 }
 
 void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bool upper,
