@@ -124,7 +124,8 @@ def by_turn(present):
     if not {"starfold", "limit"} <= present.keys():
         return None
     starfold, limit = (present[name].answers for name in ["starfold", "limit"])
-    ratios = [starfold[turn]["seconds"] / limit[turn]["seconds"] for turn in starfold if turn in limit]
+    both = [(answer["seconds"], limit[turn]["seconds"]) for turn, answer in starfold.items() if turn in limit]
+    ratios = [ours / least for ours, least in both if least > 0]
     return statistics.quantiles(ratios, n=4) if len(ratios) >= 4 else None
 
 

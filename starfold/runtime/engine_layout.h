@@ -39,7 +39,7 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-// Columns that are written while others are read. They begin in the middle of a page, and columns of inputs, which are a page
+// Columns that are written while others are read. They begin in the middle of a page, and columns of large inputs, which are a page
 // each in whole blocks, at its beginning: processors tell what a load may have to wait for by its place within a page, and would let
 // it wait for a store to a column of the same place.
 class Workspace {

@@ -151,14 +151,19 @@ struct Passing {
     sums[2] = hn::Add(sums[2], middle);
     middle = hn::Zero(d);
     for (std::size_t k = 0; k < 5; ++k) {
-      out[k] += whole(hn::Mul(sums[k], hn::Set(d, scales[k])));
+      // Where a number was too large or not finite this is anything, and nobody will use it.
+      const std::int64_t sum = whole(hn::Mul(sums[k], hn::Set(d, scales[k])));
+      out[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(out[k]) +
+                                         static_cast<std::uint64_t>(sum));
       sums[k] = hn::Zero(d);
     }
   }
   HWY_INLINE bool rests(double* top) const {
     const D d;
     *top = hn::GetLane(hn::MaxOfLanes(d, most));
-    return !hn::AllTrue(d, hn::Eq(hn::Abs(left), hn::Zero(d)));
+    // As integers: bits alone may be a denormal number, which a program around us may have told the processor to take for 0.
+    const Integers integers;
+    return !hn::AllTrue(integers, hn::Eq(hn::BitCast(integers, hn::Abs(left)), hn::Zero(integers)));
   }
 };
 
