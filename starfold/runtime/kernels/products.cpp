@@ -33,10 +33,11 @@ constexpr std::size_t kRight = 4;
 HWY_INLINE void fetch(const double* x) { __builtin_prefetch(x, 0, 2); }
 constexpr std::size_t kLines = 2 * kPad;  // two lines for each turn of a loop
 
-// How far the next block is, or 0 where there is none or this one stays in the first cache: then nothing waits for memory long.
+// Whether columns are more than the first cache holds, so that each pass over them has to fetch them again.
+bool are_large(std::size_t count, std::size_t n) { return count * n > 4096; }
+
+// How far the next block is, or 0.
 std::size_t next_block(Columns columns, std::size_t count, std::size_t n) {
-  constexpr std::size_t first_cache = 4096;  // numbers
-  if (count * n <= first_cache) return 0;
   const Ahead next = after(columns, count, n);
   return static_cast<std::size_t>(next.end - next.begin);
 }
@@ -50,7 +51,7 @@ constexpr std::size_t kMany = 12;
 #endif
 // At most so many sums of one column each: they hide the latency of adding.
 constexpr std::size_t kSums = 8;
-// While the next block is fetched, fewer of both: columns of whole blocks lie at the same places of the first cache, of which there
+// While large blocks are fetched, fewer of both: columns of whole blocks lie at the same places of the first cache, of which there
 // are eight, and would drive each other out.
 constexpr std::size_t kManyAhead = 5;
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
@@ -177,7 +178,9 @@ void combine_outputs(Columns columns, std::size_t count, Columns weights, std::s
   const std::size_t ahead = next_block(columns, count, n);
   if (ahead == 0)
     return combine_columns<With, J, most, false>(columns, count, weights, stride, out, 0, n);
-  combine_columns<With, J, fewer, far>(columns, count, weights, stride, out, ahead, n);
+  if (are_large(count, n))
+    return combine_columns<With, J, fewer, far>(columns, count, weights, stride, out, ahead, n);
+  combine_columns<With, J, most, far>(columns, count, weights, stride, out, ahead, n);
 }
 
 template <class With>
@@ -323,7 +326,7 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
   std::size_t i = 0;
   if (next.begin == next.end && columns_a > 0) next = {a[0], a[0]};  // what is there already
   if (columns_b == 1) {
-    const std::size_t ahead = next_block(a, columns_a, n);
+    const std::size_t ahead = are_large(columns_a, n) ? next_block(a, columns_a, n) : 0;
     for (; ahead != 0 && i + kSumsAhead <= columns_a; i += kSumsAhead)
       dots_ahead<kSumsAhead>(a + i, b[0], out + i, ahead, n);
     while (i < columns_a) {
