@@ -20,12 +20,11 @@ HWY_BEFORE_NAMESPACE();
 namespace starfold::kernels::HWY_NAMESPACE {
 namespace {
 
+// Sixteen registers instead of thirty-two, or narrow ones.
+constexpr bool kFewRegisters = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4;
+
 // As many columns on the right as the registers hold beside four on the left.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
-constexpr std::size_t kRight = 2;
-#else
-constexpr std::size_t kRight = 4;
-#endif
+constexpr std::size_t kRight = kFewRegisters ? 2 : 4;
 
 // What comes after columns in memory is mostly the next block. Passes over a block that comes from memory ask for all of it, line by
 // line, so that it is on its way all the time. Each of them does: a processor drops requests while it waits for many others, and the
@@ -44,21 +43,13 @@ std::size_t next_block(Columns columns, std::size_t count, std::size_t n) {
 
 // At most so many columns at once where there is one result, which is read and written again each time: as many as there are registers
 // for weights.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
-constexpr std::size_t kMany = 8;
-#else
-constexpr std::size_t kMany = 12;
-#endif
+constexpr std::size_t kMany = kFewRegisters ? 8 : 12;
 // At most so many sums of one column each: they hide the latency of adding.
 constexpr std::size_t kSums = 8;
 // While large blocks are fetched, fewer of both: columns of whole blocks lie at the same places of the first cache, of which there
 // are eight, and would drive each other out.
 constexpr std::size_t kManyAhead = 5;
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
-constexpr std::size_t kSumsAhead = 4;
-#else
-constexpr std::size_t kSumsAhead = 2;
-#endif
+constexpr std::size_t kSumsAhead = kFewRegisters ? 4 : 2;
 
 // The next of as few groups of at most `most` columns as can be, all of about the same size.
 constexpr std::size_t group(std::size_t left, std::size_t most) {
@@ -361,11 +352,7 @@ void gram(Columns a, std::size_t columns_a, Columns b, std::size_t columns_b, bo
 // --- few records: as many sums as products would be spent on joining the lanes of each dot product. So columns on the right are turned
 // into rows, a strip at a time, and each number on the left is multiplied with a row.
 
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
-constexpr std::size_t kStrip = 2;  // vectors
-#else
-constexpr std::size_t kStrip = 4;
-#endif
+constexpr std::size_t kStrip = kFewRegisters ? 2 : 4;  // vectors
 constexpr std::size_t kRows = 6;
 
 // I columns on the left with a strip of J vectors, of which `width` numbers count.
