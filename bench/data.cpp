@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "bench/contestant.h"
-#include "starfold/data/database.h"
+#include "starfold/data/duckdb/database.h"
 #include "starfold/tensor/tensor.h"
 
 namespace starfold::bench {

@@ -4,7 +4,7 @@
 
 #include "bench/contestant.h"
 #include "bench/masked_round.h"
-#include "starfold/privacy/sampler.h"
+#include "starfold/privacy/noise/sampler.h"
 
 namespace starfold::bench {
 

@@ -7,12 +7,12 @@
 #include <stdexcept>
 
 #include "bench/contestant.h"
-#include "starfold/data/npy.h"
-#include "starfold/policy/support.h"
+#include "starfold/data/arrays/npy.h"
 #include "starfold/privacy/private_plan.h"
-#include "starfold/runtime/engine.h"
+#include "starfold/runtime/engine/engine.h"
 #include "starfold/runtime/machine.h"
 #include "starfold/starfold.h"
+#include "starfold/support/support.h"
 
 namespace starfold::bench {
 namespace {

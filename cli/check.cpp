@@ -1,9 +1,9 @@
 // starfold check: parse, type, plan; the type of every name and what would leave each client.
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "starfold/study/check_report.h"
-#include "starfold/study/facts.h"
+#include "starfold/study/look/facts.h"
 #include "starfold/study/options.h"
+#include "starfold/study/output/check_report.h"
 #include "starfold/study/program.h"
 
 namespace starfold::cli {

@@ -10,9 +10,9 @@
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
 #include "starfold/base/version.h"
+#include "starfold/study/output/trouble.h"
 #include "starfold/study/program.h"
 #include "starfold/study/study.h"
-#include "starfold/study/trouble.h"
 
 namespace starfold::cli {
 

@@ -4,11 +4,11 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "starfold/plan/explain.h"
-#include "starfold/study/check_report.h"
-#include "starfold/study/facts.h"
 #include "starfold/study/inputs.h"
+#include "starfold/study/look/facts.h"
 #include "starfold/study/options.h"
-#include "starfold/study/seal.h"
+#include "starfold/study/output/check_report.h"
+#include "starfold/study/output/seal.h"
 
 namespace starfold::cli {
 namespace {

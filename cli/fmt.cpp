@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "starfold/study/files.h"
+#include "starfold/study/output/files.h"
 #include "starfold/study/study.h"
 #include "starfold/syntax/format.h"
 #include "starfold/syntax/parser.h"

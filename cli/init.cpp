@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "starfold/base/error.h"
-#include "starfold/study/propose.h"
+#include "starfold/study/look/propose.h"
 #include "starfold/study/study.h"
 
 namespace starfold::cli {

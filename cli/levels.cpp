@@ -9,9 +9,9 @@
 #include "cli/output.h"
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
-#include "starfold/study/files.h"
-#include "starfold/study/levels.h"
+#include "starfold/study/look/levels.h"
 #include "starfold/study/options.h"
+#include "starfold/study/output/files.h"
 
 namespace starfold::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "starfold/node/approvals.h"
 #include "starfold/node/describe.h"
 #include "starfold/node/identity.h"
-#include "starfold/node/ledger.h"
+#include "starfold/node/ledger/ledger.h"
 
 namespace starfold::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "starfold/data/memory.h"
 #include "starfold/node/server.h"
 #include "starfold/plan/explain.h"
+#include "starfold/study/nodes/trial.h"
 #include "starfold/study/options.h"
-#include "starfold/study/trial.h"
 
 namespace starfold::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cli/commands.h"
 #include "starfold/diag/render.h"
-#include "starfold/study/check_report.h"
+#include "starfold/study/output/check_report.h"
 #include "starfold/study/program.h"
 
 namespace starfold::cli {

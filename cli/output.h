@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "starfold/federation/program.h"
-#include "starfold/study/trouble.h"
+#include "starfold/study/output/trouble.h"
 
 namespace starfold {
 struct Study;

@@ -13,9 +13,9 @@
 #include "cli/output.h"
 #include "starfold/base/error.h"
 #include "starfold/page/pages.h"
-#include "starfold/study/folder.h"
 #include "starfold/study/options.h"
-#include "starfold/study/results.h"
+#include "starfold/study/output/folder.h"
+#include "starfold/study/output/results.h"
 #include "starfold/study/run.h"
 
 namespace starfold::cli {

@@ -26,7 +26,7 @@ target_link_libraries(starfold_dependencies INTERFACE
   ${STARFOLD_MINIZIP} ${STARFOLD_ZLIB} ${STARFOLD_LAPACKE} ${STARFOLD_OPENBLAS})
 
 # DuckDB is loaded when a table is first opened, never linked: only its header is needed here. The library is
-# installed beside the command, where starfold/data/duckdb_library.cpp looks for it.
+# installed beside the command, where starfold/data/duckdb/library.cpp looks for it.
 set(duckdb_folder ${CMAKE_SOURCE_DIR}/build/deps/duckdb)
 if(NOT EXISTS ${duckdb_folder}/duckdb.h)
   execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-duckdb COMMAND_ERROR_IS_FATAL ANY)

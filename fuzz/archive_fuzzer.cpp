@@ -8,7 +8,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/npy.h"
+#include "starfold/data/arrays/npy.h"
 #include "starfold/tensor/bits.h"
 
 namespace {

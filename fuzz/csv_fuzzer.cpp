@@ -5,9 +5,9 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/csv_reader.h"
-#include "starfold/data/text_table.h"
-#include "starfold/data/text_values.h"
+#include "starfold/data/text/csv_reader.h"
+#include "starfold/data/text/text_table.h"
+#include "starfold/data/text/values.h"
 #include "tests/support/pieces.h"
 
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "starfold/base/error.h"
-#include "starfold/data/json_reader.h"
-#include "starfold/data/text_table.h"
+#include "starfold/data/text/json_reader.h"
+#include "starfold/data/text/text_table.h"
 #include "tests/support/pieces.h"
 
 namespace {

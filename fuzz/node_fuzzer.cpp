@@ -4,7 +4,7 @@
 
 #include "starfold/base/usage_error.h"
 #include "starfold/node/config.h"
-#include "starfold/node/ledger.h"
+#include "starfold/node/ledger/ledger.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "starfold/base/error.h"
-#include "starfold/data/database.h"
-#include "starfold/data/query.h"
+#include "starfold/data/duckdb/database.h"
+#include "starfold/data/duckdb/query.h"
 
 namespace {
 

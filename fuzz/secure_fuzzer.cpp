@@ -12,8 +12,8 @@
 
 #include "fuzz/require.h"
 #include "starfold/base/error.h"
-#include "starfold/privacy/secure_client.h"
-#include "starfold/privacy/secure_server.h"
+#include "starfold/secure/client.h"
+#include "starfold/secure/server.h"
 
 using namespace starfold;
 using namespace starfold::secure;

@@ -7,7 +7,6 @@
 
 #include "starfold/base/error.h"              // RunError
 #include "starfold/compile/compile.h"         // compile: text to typed IR and diagnostics
-#include "starfold/compile/factorization.h"   // factor, realize, compose: plans as factorizations
 #include "starfold/diag/render.h"             // diagnostics as text and JSON
 #include "starfold/federation/coordinator.h"  // Coordinator: the server's side, without I/O
 #include "starfold/federation/local.h"        // run_local: a federation in one process
@@ -18,9 +17,10 @@
 #include "starfold/plan/explain.h"            // what leaves each client, as text, JSON, graph
 #include "starfold/plan/plan.h"               // Plan: rounds of encode, merge, decode
 #include "starfold/runtime/reference.h"       // evaluate_reference: the definition
-#include "starfold/study/folder.h"            // write_results: the folder of a run
 #include "starfold/study/options.h"           // make_study: a study from a file and options
+#include "starfold/study/output/folder.h"     // write_results: the folder of a run
+#include "starfold/study/output/results.h"    // a run as JSON
+#include "starfold/study/output/trouble.h"    // what went wrong, as a value
 #include "starfold/study/program.h"           // open_program: a file, or a ready-made program
-#include "starfold/study/results.h"           // a run as JSON
 #include "starfold/study/run.h"               // run_study: a study over its clients' files
-#include "starfold/study/trouble.h"           // what went wrong, as a value
+#include "starfold/theory/factorization.h"    // factor, realize, compose: plans as factorizations

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "starfold/data/database.h"
+#include "starfold/data/duckdb/database.h"
 #include "starfold/data/loaded_table.h"
 
 namespace starfold {

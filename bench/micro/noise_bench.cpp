@@ -2,7 +2,7 @@
 // build/release/starfold_bench --benchmark_filter=Noise
 #include <benchmark/benchmark.h>
 
-#include "starfold/privacy/sampler.h"
+#include "starfold/privacy/noise/sampler.h"
 
 namespace starfold {
 namespace {

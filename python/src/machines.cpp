@@ -6,7 +6,7 @@
 #include "runs.h"
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/binding_text.h"
+#include "starfold/data/binding/binding_text.h"
 #include "starfold/federation/coordinator.h"
 #include "starfold/federation/node.h"
 #include "starfold/study/study.h"

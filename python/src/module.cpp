@@ -7,8 +7,8 @@
 
 #include "starfold/base/data_error.h"
 #include "starfold/base/version.h"
-#include "starfold/study/check_report.h"
-#include "starfold/study/trouble.h"
+#include "starfold/study/output/check_report.h"
+#include "starfold/study/output/trouble.h"
 
 namespace starfold::python {
 namespace {

@@ -15,7 +15,7 @@
 #include <memory>
 #include <string>
 
-#include "starfold/data/given.h"
+#include "starfold/data/arrays/given.h"
 #include "starfold/federation/program.h"
 #include "starfold/study/run.h"
 

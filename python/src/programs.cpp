@@ -6,7 +6,7 @@
 #include "starfold/ops/standard.h"
 #include "starfold/page/pages.h"
 #include "starfold/plan/explain.h"
-#include "starfold/study/check_report.h"
+#include "starfold/study/output/check_report.h"
 #include "starfold/study/program.h"
 #include "starfold/syntax/format.h"
 #include "starfold/syntax/parser.h"

@@ -6,11 +6,11 @@
 #include "runs.h"
 #include "starfold/page/entries.h"
 #include "starfold/page/pages.h"
-#include "starfold/study/folder.h"
 #include "starfold/study/options.h"
+#include "starfold/study/output/folder.h"
+#include "starfold/study/output/results.h"
+#include "starfold/study/output/seal.h"
 #include "starfold/study/program.h"
-#include "starfold/study/results.h"
-#include "starfold/study/seal.h"
 
 namespace starfold::python {
 namespace {

@@ -1,7 +1,7 @@
 // Tables and arrays of other libraries, taken where they lie.
 #include "module.h"
 #include "starfold/base/error.h"
-#include "starfold/data/arrow.h"
+#include "starfold/data/arrays/arrow.h"
 
 namespace starfold::python {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "starfold/base/error.h"
-#include "starfold/data/bind_columns.h"
-#include "starfold/data/levels.h"
+#include "starfold/data/arrays/memory_table.h"
+#include "starfold/data/binding/bind_columns.h"
+#include "starfold/data/binding/levels.h"
 #include "starfold/data/loaded_table.h"
-#include "starfold/data/memory_table.h"
 #include "starfold/tensor/axis_view.h"
 
 namespace starfold {

@@ -11,8 +11,8 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/parallel.h"
-#include "starfold/data/memory_table.h"
-#include "starfold/data/plain_numbers.h"
+#include "starfold/data/arrays/memory_table.h"
+#include "starfold/data/arrays/plain_numbers.h"
 #include "starfold/runtime/numbers.h"
 
 namespace starfold {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "starfold/base/error.h"
-#include "starfold/data/shown_names.h"
+#include "starfold/data/binding/shown_names.h"
 
 namespace starfold {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/npy.h"
-#include "starfold/data/shown_names.h"
+#include "starfold/data/arrays/npy.h"
+#include "starfold/data/binding/shown_names.h"
 
 namespace starfold {
 namespace {

@@ -8,12 +8,12 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/duckdb_table.h"
-#include "starfold/data/query.h"
-#include "starfold/data/shown_names.h"
-#include "starfold/data/table_error.h"
-#include "starfold/data/text_function.h"
-#include "starfold/data/text_table.h"
+#include "starfold/data/binding/shown_names.h"
+#include "starfold/data/duckdb/duckdb_table.h"
+#include "starfold/data/duckdb/query.h"
+#include "starfold/data/duckdb/table_error.h"
+#include "starfold/data/text/sql_function.h"
+#include "starfold/data/text/text_table.h"
 
 namespace starfold {
 namespace {

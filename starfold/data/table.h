@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "starfold/data/columns.h"
-#include "starfold/data/dialect.h"
+#include "starfold/data/text/dialect.h"
 
 namespace starfold {
 

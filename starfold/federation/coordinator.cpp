@@ -8,8 +8,8 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/hash.h"
-#include "starfold/privacy/masked_states.h"
-#include "starfold/privacy/shares.h"
+#include "starfold/privacy/noise/shares.h"
+#include "starfold/secure/masked_states.h"
 #include "starfold/tensor/random_bits.h"
 
 namespace starfold {

@@ -9,9 +9,9 @@
 #include "starfold/base/error.h"
 #include "starfold/federation/program.h"
 #include "starfold/privacy/account.h"
-#include "starfold/privacy/masked_states.h"
-#include "starfold/privacy/secure_server.h"
 #include "starfold/runtime/machine.h"
+#include "starfold/secure/masked_states.h"
+#include "starfold/secure/server.h"
 
 namespace starfold {
 

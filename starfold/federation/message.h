@@ -17,7 +17,7 @@
 
 #include "starfold/merge/monoid.h"
 #include "starfold/opt/planning.h"
-#include "starfold/privacy/protocol.h"
+#include "starfold/secure/protocol.h"
 #include "starfold/tensor/bytes.h"
 #include "starfold/types/size.h"
 

@@ -7,8 +7,8 @@
 #include <system_error>
 
 #include "starfold/base/error.h"
-#include "starfold/privacy/masked_states.h"
 #include "starfold/runtime/apply.h"
+#include "starfold/secure/masked_states.h"
 #include "starfold/tensor/bits.h"
 
 namespace starfold {

@@ -11,8 +11,8 @@
 #include "starfold/ops/standard.h"
 #include "starfold/plan/order.h"
 #include "starfold/privacy/private_plan.h"
-#include "starfold/privacy/secure_client.h"
-#include "starfold/runtime/engine.h"
+#include "starfold/runtime/engine/engine.h"
+#include "starfold/secure/client.h"
 
 namespace starfold {
 

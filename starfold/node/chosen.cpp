@@ -8,7 +8,7 @@
 #include "starfold/base/utf8.h"
 #include "starfold/federation/program.h"
 #include "starfold/formula/distinctions.h"
-#include "starfold/runtime/engine.h"
+#include "starfold/runtime/engine/engine.h"
 #include "starfold/runtime/machine.h"
 
 namespace starfold {

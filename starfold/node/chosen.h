@@ -2,7 +2,7 @@
 // like those of a program, and held to the same number of records.
 #pragma once
 
-#include "starfold/data/bind_columns.h"
+#include "starfold/data/binding/bind_columns.h"
 #include "starfold/node/rules.h"
 
 namespace starfold {

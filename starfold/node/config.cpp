@@ -14,10 +14,10 @@
 #include "starfold/base/suggest.h"
 #include "starfold/base/usage_error.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/dialect_toml.h"
+#include "starfold/data/text/dialect_toml.h"
 #include "starfold/merge/monoid.h"
 #include "starfold/node/disk.h"
-#include "starfold/privacy/protocol.h"
+#include "starfold/secure/protocol.h"
 
 namespace starfold {
 namespace {

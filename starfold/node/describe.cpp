@@ -9,7 +9,7 @@
 #include "starfold/base/error.h"
 #include "starfold/base/json.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/identifiers.h"
+#include "starfold/data/binding/identifiers.h"
 #include "starfold/data/memory.h"
 #include "starfold/data/records.h"
 #include "starfold/merge/monoid.h"

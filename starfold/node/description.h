@@ -10,7 +10,7 @@
 
 #include "starfold/data/columns.h"
 #include "starfold/node/config.h"
-#include "starfold/privacy/crypto.h"
+#include "starfold/secure/crypto.h"
 
 namespace starfold {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "starfold/node/config.h"
-#include "starfold/privacy/secure_client.h"
+#include "starfold/secure/client.h"
 
 namespace starfold {
 

@@ -8,10 +8,10 @@
 
 #include "starfold/base/utf8.h"
 #include "starfold/ir/visit.h"
-#include "starfold/policy/support.h"
 #include "starfold/privacy/neighbours.h"
-#include "starfold/privacy/shares.h"
+#include "starfold/privacy/noise/shares.h"
 #include "starfold/runtime/apply.h"
+#include "starfold/support/support.h"
 
 namespace starfold {
 namespace {

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "starfold/data/binding_text.h"
+#include "starfold/data/binding/binding_text.h"
 #include "starfold/federation/program.h"
 #include "starfold/node/config.h"
-#include "starfold/node/ledger.h"
+#include "starfold/node/ledger/ledger.h"
 #include "starfold/privacy/terms.h"
 
 namespace starfold {

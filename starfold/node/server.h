@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "starfold/node/desk.h"
+#include "starfold/node/desk/desk.h"
 
 namespace starfold {
 

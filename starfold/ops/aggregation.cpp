@@ -357,7 +357,7 @@ Op cov(int arity, const Monoid& monoid, std::string surface, std::string doc) {
   op.naming = Naming::variables;
   op.type = cov_type;
   op.meaning = [&monoid](const Application& a) { return cov_meaning(monoid, a); };
-  op.support = support::comoments;
+  op.support = support_rules::comoments;
   op.in_sums = cov_in_sums;
   return op;
 }
@@ -427,30 +427,30 @@ std::vector<Op> aggregation_ops() {
   return {
       linear(bounded_by(
           norms::sum,
-          resting_on(support::sum,
+          resting_on(support_rules::sum,
                      with_kernel(aggregation("sum", sum_range, fold_sum, &m::sum, derivative::sum,
                                              "the sum; 0 for no elements"),
                                  Kernel::join, "+")))),
-      resting_on(support::product,
+      resting_on(support_rules::product,
                  with_kernel(aggregation("prod", prod_range, fold_prod, &m::prod, derivative::prod,
                                          "the product; 1 for no elements"),
                              Kernel::join, "*")),
       bounded_by(
           norms::selected,
           resting_on(
-              support::extreme,
+              support_rules::extreme,
               with_kernel(aggregation("min", element_range, fold_min, &m::min, derivative::extreme,
                                       "the smallest element; inf for none; nan if any is nan"),
                           Kernel::join, "min"))),
       bounded_by(
           norms::selected,
           resting_on(
-              support::extreme,
+              support_rules::extreme,
               with_kernel(aggregation("max", element_range, fold_max, &m::max, derivative::extreme,
                                       "the largest element; -inf for none; nan if any is nan"),
                           Kernel::join, "max"))),
       counts(resting_on(
-          support::count,
+          support_rules::count,
           with_lowering(with_kernel(aggregation("count", count_range, fold_count, &m::count,
                                                 nullptr, "the number of elements"),
                                     Kernel::count),
@@ -463,7 +463,7 @@ std::vector<Op> aggregation_ops() {
                           Kernel::mean, "+"),
               mean_from_sum))),
       with_sums(var_in_sums,
-                resting_on(support::moments,
+                resting_on(support_rules::moments,
                            aggregation("var", var_range, fold_var, &m::moments, derivative::var,
                                        "the variance with divisor n - 1; nan for fewer than two"))),
       with_lowering(aggregation("std", std_range, fold_std, &m::moments, derivative::std,
@@ -471,25 +471,25 @@ std::vector<Op> aggregation_ops() {
                     std_from_var),
       with_sums(
           logsumexp_in_sums,
-          resting_on(support::logsumexp,
+          resting_on(support_rules::logsumexp,
                      with_kernel(aggregation("logsumexp", logsumexp_range, fold_logsumexp,
                                              &m::logsumexp, derivative::logsumexp,
                                              "log(sum(exp(e))) without overflow; -inf for none"),
                                  Kernel::logsumexp))),
-      with_sums(
-          any_in_sums,
-          resting_on(support::any, truth_valued(with_kernel(
-                                       aggregation("any", range::unit, fold_any, &m::any, nullptr,
-                                                   "1 if some element is not zero, else 0"),
-                                       Kernel::join, "or")))),
-      with_sums(all_in_sums, resting_on(support::all,
+      with_sums(any_in_sums,
+                resting_on(support_rules::any,
+                           truth_valued(with_kernel(
+                               aggregation("any", range::unit, fold_any, &m::any, nullptr,
+                                           "1 if some element is not zero, else 0"),
+                               Kernel::join, "or")))),
+      with_sums(all_in_sums, resting_on(support_rules::all,
                                         truth_valued(with_kernel(
                                             aggregation("all", range::unit, fold_all, &m::all,
                                                         nullptr, "1 if no element is zero, else 0"),
                                             Kernel::join, "and")))),
       bounded_by(
           norms::norm,
-          with_sums(norm_in_sums, resting_on(support::norm,
+          with_sums(norm_in_sums, resting_on(support_rules::norm,
                                              aggregation("norm", norm_range, fold_norm, &m::norm,
                                                          derivative::norm, "the Euclidean norm")))),
       with_kernel(aggregation("argmax", position_range, fold_argmax, nullptr, nullptr,

@@ -477,7 +477,7 @@ std::vector<Op> structure_ops() {
                    "the number of records of e's record set", records_type, meaning::records);
   records.monoid = &monoids::count;
   records.lowering = records_from_input;
-  records.support = support::records;
+  records.support = support_rules::records;
   records.range = [](std::span<const Interval>, double n) { return Interval{0, n}; };
   records.flat = 1U;
   records.shape_only = true;
@@ -497,7 +497,7 @@ std::vector<Op> structure_ops() {
           "matrix product; contracting star with star folds the records", matmul_type,
           meaning::matmul, derivative::matmul);
   matmul.monoid = &monoids::sum;
-  matmul.support = support::matmul;
+  matmul.support = support_rules::matmul;
   matmul.kernel = Kernel::matmul;
   matmul.notation = Notation::infix;
   matmul.binding = 6;

@@ -5,7 +5,7 @@
 
 #include "starfold/ir/builder.h"
 
-namespace starfold::support {
+namespace starfold::support_rules {
 namespace {
 
 using ir::Builder;
@@ -148,4 +148,4 @@ Rests all(Builder& build, const ir::Node& fold, State /*state*/) {
   return {{{over_records(build, denied), false, true}}};
 }
 
-}  // namespace starfold::support
+}  // namespace starfold::support_rules

@@ -6,7 +6,7 @@
 
 #include "starfold/ir/ir.h"
 
-namespace starfold::support {
+namespace starfold::support_rules {
 
 using Rests = std::vector<std::vector<Rest>>;
 using State = std::span<const ir::NodeId>;
@@ -34,4 +34,4 @@ Rests product(ir::Builder& build, const ir::Node& fold, State state);
 Rests any(ir::Builder& build, const ir::Node& fold, State state);
 Rests all(ir::Builder& build, const ir::Node& fold, State state);
 
-}  // namespace starfold::support
+}  // namespace starfold::support_rules

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "starfold/privacy/grid.h"
+#include "starfold/privacy/noise/grid.h"
 #include "starfold/privacy/outputs.h"
 
 namespace starfold::privacy {

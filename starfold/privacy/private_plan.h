@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "starfold/merge/monoid.h"
-#include "starfold/privacy/accountant.h"
-#include "starfold/privacy/sampler.h"
+#include "starfold/privacy/noise/accountant.h"
+#include "starfold/privacy/noise/sampler.h"
 #include "starfold/privacy/terms.h"
 
 namespace starfold::privacy {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "starfold/base/error.h"
-#include "starfold/runtime/map_chains.h"
+#include "starfold/runtime/engine/map_chains.h"
 
 namespace starfold {
 namespace {

@@ -8,7 +8,7 @@
 #include "starfold/merge/monoid.h"
 #include "starfold/plan/plan.h"
 #include "starfold/runtime/demand.h"
-#include "starfold/runtime/map_chains.h"
+#include "starfold/runtime/engine/map_chains.h"
 #include "starfold/runtime/reference.h"
 #include "starfold/tensor/bytes.h"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "starfold/base/parallel.h"
-#include "starfold/data/given.h"
+#include "starfold/data/arrays/given.h"
 #include "starfold/data/memory.h"
 #include "starfold/study/simulate.h"
 

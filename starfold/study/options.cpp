@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "starfold/base/json.h"
+#include "starfold/data/arrays/npy.h"
 #include "starfold/data/memory.h"
-#include "starfold/data/npy.h"
-#include "starfold/data/text_values.h"
-#include "starfold/study/files.h"
+#include "starfold/data/text/values.h"
+#include "starfold/study/output/files.h"
 
 namespace starfold {
 namespace {

@@ -12,7 +12,7 @@
 #include "starfold/base/embedded_lib.h"
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
-#include "starfold/study/files.h"
+#include "starfold/study/output/files.h"
 #include "starfold/study/study.h"
 #include "starfold/syntax/parser.h"
 

@@ -13,9 +13,9 @@
 #include "starfold/privacy/neighbours.h"
 #include "starfold/runtime/demand.h"
 #include "starfold/runtime/reference.h"
-#include "starfold/study/diagnose.h"
 #include "starfold/study/load.h"
-#include "starfold/study/over_nodes.h"
+#include "starfold/study/look/diagnose.h"
+#include "starfold/study/nodes/over_nodes.h"
 
 namespace starfold {
 namespace {

@@ -10,9 +10,9 @@
 #include "starfold/base/error.h"
 #include "starfold/base/suggest.h"
 #include "starfold/base/utf8.h"
-#include "starfold/data/dialect_toml.h"
 #include "starfold/data/memory.h"
-#include "starfold/data/toml_reader.h"
+#include "starfold/data/text/dialect_toml.h"
+#include "starfold/toml/reader.h"
 
 namespace starfold {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "starfold/base/usage_error.h"
-#include "starfold/data/binding_text.h"
+#include "starfold/data/binding/binding_text.h"
 #include "starfold/federation/remote.h"
 
 namespace starfold {

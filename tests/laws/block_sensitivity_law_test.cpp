@@ -8,7 +8,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/privacy/sensitivity.h"
-#include "starfold/runtime/engine.h"
+#include "starfold/runtime/engine/engine.h"
 #include "starfold/runtime/machine.h"
 #include "starfold/starfold.h"
 

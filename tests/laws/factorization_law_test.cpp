@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "starfold/base/error.h"
-#include "starfold/compile/factorization.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/runtime/machine.h"
+#include "starfold/theory/factorization.h"
 #include "tests/laws/evaluate.h"
 #include "tests/laws/law.h"
 

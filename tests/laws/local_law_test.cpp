@@ -9,7 +9,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/plan/explain.h"
-#include "starfold/runtime/engine.h"
+#include "starfold/runtime/engine/engine.h"
 #include "starfold/runtime/machine.h"
 #include "starfold/syntax/parser.h"
 #include "tests/laws/law.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "starfold/data/bind_columns.h"
+#include "starfold/data/binding/bind_columns.h"
 #include "tests/laws/law.h"
 
 namespace starfold::laws {

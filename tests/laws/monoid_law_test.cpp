@@ -11,7 +11,7 @@
 #include "starfold/merge/comoments.h"
 #include "starfold/merge/exact.h"
 #include "starfold/plan/plan.h"
-#include "starfold/runtime/engine.h"
+#include "starfold/runtime/engine/engine.h"
 #include "starfold/tensor/bits.h"
 #include "tests/laws/law.h"
 

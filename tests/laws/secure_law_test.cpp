@@ -4,9 +4,9 @@
 
 #include "starfold/base/error.h"
 #include "starfold/federation/node.h"
-#include "starfold/privacy/masked_states.h"
-#include "starfold/privacy/protocol.h"
 #include "starfold/runtime/machine.h"
+#include "starfold/secure/masked_states.h"
+#include "starfold/secure/protocol.h"
 #include "tests/laws/law.h"
 
 namespace starfold::laws {

@@ -11,10 +11,10 @@
 #include "starfold/base/error.h"
 #include "starfold/ir/forms.h"
 #include "starfold/merge/comoments.h"
-#include "starfold/policy/choices.h"
-#include "starfold/policy/support.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/runtime/machine.h"
+#include "starfold/support/choices.h"
+#include "starfold/support/support.h"
 #include "starfold/tensor/axis_view.h"
 #include "starfold/tensor/samples.h"
 #include "tests/laws/law.h"
@@ -32,7 +32,7 @@ struct Truths {
   std::set<NodeId> nodes;
   std::set<NodeId> conditions;
   double value = 0;
-  policy::Case each = {};  // in a case of them each has its own
+  support::Case each = {};  // in a case of them each has its own
 
   double value_of(NodeId id) const { return each.empty() ? value : each.at(id); }
 };
@@ -317,8 +317,8 @@ struct Conditions {
   std::set<NodeId> numbers;
 
   void find(const ir::Graph& graph, NodeId in) {
-    const std::vector<NodeId> all = policy::truths_in(graph, in);
-    const std::vector<NodeId> outer = policy::truths_in(graph, in, true);
+    const std::vector<NodeId> all = support::truths_in(graph, in);
+    const std::vector<NodeId> outer = support::truths_in(graph, in, true);
     std::set<NodeId> seen;
     std::vector<NodeId> pending = {in};
     while (!pending.empty()) {
@@ -352,7 +352,7 @@ struct Conditions {
  private:
   static bool is_truth(const ir::Graph& graph, NodeId id) {
     while (ir::is_view(graph[id])) id = graph[id].args[0];
-    const std::vector<NodeId> found = policy::truths_in(graph, id);
+    const std::vector<NodeId> found = support::truths_in(graph, id);
     return std::find(found.begin(), found.end(), id) != found.end();
   }
 };
@@ -375,7 +375,7 @@ void add_joint_cases(const ir::Graph& graph, const ir::Node& fold, std::vector<T
   std::set<NodeId> signs;
   for (const NodeId arg : fold.args) {
     found.find(graph, arg);
-    for (const NodeId sign : policy::signs_in(graph, arg)) signs.insert(sign);
+    for (const NodeId sign : support::signs_in(graph, arg)) signs.insert(sign);
   }
   std::vector<NodeId> choices(found.outermost.begin(), found.outermost.end());
   choices.insert(choices.end(), found.numbers.begin(), found.numbers.end());
@@ -401,16 +401,16 @@ std::vector<Truths> cases_of(const ir::Graph& graph, const ir::Node& fold) {
                           !ir::is_op(fold, "logsumexp", 1));
   std::vector<Truths> all;
   for (const NodeId arg : fold.args) {
-    for (const NodeId factor : by_factor ? policy::factors_of(graph, arg) : std::vector{arg}) {
+    for (const NodeId factor : by_factor ? support::factors_of(graph, arg) : std::vector{arg}) {
       Conditions found;
       found.find(graph, factor);
       std::vector<NodeId> together(found.outermost.begin(), found.outermost.end());
       together.insert(together.end(), found.numbers.begin(), found.numbers.end());
       if (together.size() < 2) continue;
-      for (const policy::Case& one : policy::mixed_cases(together))
+      for (const support::Case& one : support::mixed_cases(together))
         all.push_back({found.outermost, found.numbers, 0, one});
     }
-    for (const NodeId sign : policy::signs_in(graph, arg)) {
+    for (const NodeId sign : support::signs_in(graph, arg)) {
       for (const double value : {-1.0, 0.0, 1.0}) all.push_back({{sign}, {}, 0, {{sign, value}}});
     }
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "starfold/data/text_input.h"
+#include "starfold/data/text/input.h"
 
 namespace starfold {
 

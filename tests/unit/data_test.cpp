@@ -12,14 +12,14 @@
 #include <random>
 
 #include "starfold/base/error.h"
-#include "starfold/data/csv_reader.h"
-#include "starfold/data/json_reader.h"
-#include "starfold/data/npy.h"
-#include "starfold/data/query.h"
-#include "starfold/data/shown_names.h"
-#include "starfold/data/text_values.h"
-#include "starfold/data/toml_depth.h"
+#include "starfold/data/arrays/npy.h"
+#include "starfold/data/binding/shown_names.h"
+#include "starfold/data/duckdb/query.h"
+#include "starfold/data/text/csv_reader.h"
+#include "starfold/data/text/json_reader.h"
+#include "starfold/data/text/values.h"
 #include "starfold/study/study.h"
+#include "starfold/toml/depth.h"
 #include "tests/support/pieces.h"
 
 namespace starfold {

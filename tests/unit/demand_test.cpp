@@ -5,7 +5,7 @@
 
 #include "starfold/compile/compile.h"
 #include "starfold/page/pages.h"
-#include "starfold/runtime/engine.h"
+#include "starfold/runtime/engine/engine.h"
 #include "starfold/runtime/machine.h"
 
 namespace starfold {

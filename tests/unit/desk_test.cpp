@@ -1,5 +1,5 @@
 // The node's desk without sockets: what it keeps of several runs.
-#include "starfold/node/desk.h"
+#include "starfold/node/desk/desk.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "starfold/data/binding_text.h"
+#include "starfold/data/binding/binding_text.h"
 
 namespace starfold {
 namespace {

@@ -1,11 +1,11 @@
 // Which blocks run at many clients at once, and which client by client. That both mean the same is a law of
 // tests/laws/local_law_test.cpp.
-#include "starfold/runtime/engine_lift.h"
+#include "starfold/runtime/engine/lift.h"
 
 #include <gtest/gtest.h>
 
 #include "starfold/compile/compile.h"
-#include "starfold/runtime/engine_blocks.h"
+#include "starfold/runtime/engine/blocks.h"
 
 namespace starfold::testing {
 namespace {

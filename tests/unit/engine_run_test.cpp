@@ -1,5 +1,5 @@
 // How the engine runs: threads, what it keeps between rounds, where it stops, what it refuses and prints.
-#include "starfold/data/given.h"
+#include "starfold/data/arrays/given.h"
 #include "starfold/ops/standard.h"
 #include "tests/unit/engine_testing.h"
 

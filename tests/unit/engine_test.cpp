@@ -1,5 +1,5 @@
 // The engine against the definition: encoders on blocks, merged, equal the fold of the whole.
-#include "starfold/runtime/engine.h"
+#include "starfold/runtime/engine/engine.h"
 
 #include "tests/unit/engine_testing.h"
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "starfold/compile/compile.h"
-#include "starfold/runtime/engine.h"
+#include "starfold/runtime/engine/engine.h"
 #include "starfold/runtime/machine.h"
 #include "starfold/runtime/reference.h"
 #include "tests/unit/meaning_testing.h"

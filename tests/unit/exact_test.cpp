@@ -10,7 +10,7 @@
 
 #include "starfold/merge/exact_prod.h"
 #include "starfold/ops/portable_linear_algebra.h"
-#include "starfold/runtime/exact_sums.h"
+#include "starfold/runtime/accumulate/exact_sums.h"
 #include "starfold/runtime/kernels/kernels.h"
 #include "starfold/tensor/portable.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "starfold/ops/meaning.h"
-#include "starfold/runtime/engine_layout.h"
+#include "starfold/runtime/engine/layout.h"
 #include "starfold/runtime/kernels/kernels.h"
 
 namespace starfold {

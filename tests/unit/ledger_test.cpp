@@ -16,8 +16,8 @@
 #include "starfold/base/error.h"
 #include "starfold/base/hash.h"
 #include "starfold/node/approvals.h"
-#include "starfold/node/ledger.h"
-#include "starfold/node/ledger_files.h"
+#include "starfold/node/ledger/files.h"
+#include "starfold/node/ledger/ledger.h"
 #include "starfold/node/replies.h"
 
 namespace starfold {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "starfold/runtime/engine_layout.h"
+#include "starfold/runtime/engine/layout.h"
 #include "starfold/runtime/kernels/kernels.h"
 
 namespace starfold {

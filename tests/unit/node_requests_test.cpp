@@ -8,7 +8,7 @@
 
 #include "starfold/federation/coordinator.h"
 #include "starfold/federation/node.h"
-#include "starfold/privacy/grid.h"
+#include "starfold/privacy/noise/grid.h"
 
 namespace starfold {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "starfold/privacy/accountant.h"
+#include "starfold/privacy/noise/accountant.h"
 
 namespace starfold::privacy {
 namespace {

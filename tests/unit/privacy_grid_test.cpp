@@ -6,12 +6,12 @@
 #include <random>
 
 #include "starfold/ops/quantize.h"
-#include "starfold/privacy/grid.h"
-#include "starfold/privacy/masked_states.h"
+#include "starfold/privacy/noise/grid.h"
 #include "starfold/privacy/private_plan.h"
-#include "starfold/runtime/engine.h"
+#include "starfold/runtime/engine/engine.h"
 #include "starfold/runtime/kernels/kernels.h"
 #include "starfold/runtime/kernels/quantize.h"
+#include "starfold/secure/masked_states.h"
 #include "starfold/starfold.h"
 
 namespace starfold {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include "starfold/privacy/accountant.h"
-#include "starfold/privacy/grid.h"
+#include "starfold/privacy/noise/accountant.h"
+#include "starfold/privacy/noise/grid.h"
 #include "starfold/starfold.h"
 
 namespace starfold {

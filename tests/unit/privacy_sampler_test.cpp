@@ -7,8 +7,8 @@
 #include <map>
 
 #include "starfold/base/error.h"
-#include "starfold/privacy/accountant.h"
-#include "starfold/privacy/sampler.h"
+#include "starfold/privacy/noise/accountant.h"
+#include "starfold/privacy/noise/sampler.h"
 
 namespace starfold::privacy {
 namespace {

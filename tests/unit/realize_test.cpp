@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
-#include "starfold/compile/factorization.h"
 #include "starfold/federation/local.h"
+#include "starfold/theory/factorization.h"
 
 namespace starfold::testing {
 namespace {

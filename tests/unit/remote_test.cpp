@@ -8,7 +8,7 @@
 #include <deque>
 #include <fstream>
 
-#include "starfold/data/binding_text.h"
+#include "starfold/data/binding/binding_text.h"
 #include "starfold/node/frames.h"
 #include "starfold/plan/order.h"
 #include "tests/support/sanitized.h"

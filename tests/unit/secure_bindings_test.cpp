@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "starfold/privacy/protocol.h"
+#include "starfold/secure/protocol.h"
 
 namespace starfold::secure {
 namespace {

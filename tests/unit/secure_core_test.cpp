@@ -11,9 +11,9 @@
 
 #include "starfold/base/error.h"
 #include "starfold/merge/exact.h"
-#include "starfold/privacy/crypto.h"
-#include "starfold/privacy/shamir.h"
-#include "starfold/privacy/words.h"
+#include "starfold/secure/crypto.h"
+#include "starfold/secure/shamir.h"
+#include "starfold/secure/words.h"
 
 namespace starfold::secure {
 namespace {

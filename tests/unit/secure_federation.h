@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
-#include "starfold/privacy/secure_client.h"
-#include "starfold/privacy/secure_server.h"
+#include "starfold/secure/client.h"
+#include "starfold/secure/server.h"
 
 namespace starfold::secure {
 

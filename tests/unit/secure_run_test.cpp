@@ -8,7 +8,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/federation/remote.h"
-#include "starfold/privacy/masked_states.h"
+#include "starfold/secure/masked_states.h"
 
 namespace starfold {
 namespace {

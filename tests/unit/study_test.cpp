@@ -8,12 +8,12 @@
 #include <system_error>
 
 #include "starfold/base/error.h"
-#include "starfold/data/npy.h"
-#include "starfold/study/folder.h"
+#include "starfold/data/arrays/npy.h"
 #include "starfold/study/options.h"
+#include "starfold/study/output/folder.h"
+#include "starfold/study/output/trouble.h"
 #include "starfold/study/program.h"
 #include "starfold/study/run.h"
-#include "starfold/study/trouble.h"
 
 namespace starfold {
 namespace {

@@ -1,5 +1,5 @@
 // On how many records numbers rest: what policies must stop, what they must let through.
-#include "starfold/policy/support.h"
+#include "starfold/support/support.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
