@@ -1,7 +1,7 @@
 # The front door. Everything here is short; the work is in tools/ and CMakeLists.txt.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo test asan tsan fuzz bench fmt lint docs reference golden-update clean
+.PHONY: help setup build demo test test-all proofs asan tsan fuzz bench fmt lint docs reference golden-update clean
 MAKEFLAGS += --no-print-directory
 
 PRESET ?= dev
@@ -17,6 +17,8 @@ link = if [ -x build/$(1)/starfold ]; then ln -sfn $(1)/starfold build/starfold;
 help:
 	@echo 'make demo            build, then run a study of three hospitals, with a report, and compare with pooled data'
 	@echo 'make test            build and run all tests; says how to rerun what failed'
+	@echo 'make test-all        make test, and what needs further installs: make proofs'
+	@echo 'make proofs          install Coq and check the theorems in proofs/ (PROOFS=--no-coqchk: the short form)'
 	@echo 'make build           build/starfold, optimized with assertions (PRESET=release: without)'
 	@echo 'make fmt             lay out all C++ with clang-format'
 	@echo 'make lint            clang-tidy'
@@ -44,6 +46,13 @@ test: setup
 	@tools/build dev
 	@$(call link,dev)
 	@tools/test dev
+
+# What needs further installs. Each part is a command of its own.
+test-all: test proofs
+
+proofs:
+	@tools/setup proofs
+	@tools/proofs $(PROOFS)
 
 asan: setup
 	@tools/build sanitize $(SANITIZED)
