@@ -152,6 +152,10 @@ HOSTILE = {
 }
 
 
+# Hostile to the checker alone: the formatter only reads their syntax.
+WELL_FORMED = {"many errors", "doubling calls", "doubling sums", "size polynomial", "size overflow"}
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("command", ["check", "fmt"])
 def test_hostile_file(starfold, program, name, command):
@@ -161,7 +165,7 @@ def test_hostile_file(starfold, program, name, command):
         assert result.code == 1
         assert result.err.startswith("error[E")
     else:
-        assert result.code in (0, 1)
+        assert result.code == (0 if name in WELL_FORMED else 1)
         assert result.code == 0 or path.read_bytes() == HOSTILE[name]
     assert len(result.err) < 1_000_000
 

@@ -60,12 +60,12 @@ TEST(GradientLaw, DerivativesOfRandomPrograms) {
             [&](const Case& c) -> Verdict {
               if (has_no_derivative(c)) {
                 ++seen.none;
-                return std::nullopt;
+                return Verdict::nothing();
               }
               const Compiled program = compiled(c);
               if (!program.error.empty()) return program.error;
               const Outcome reference = run_reference(c, *program.program);
-              if (!reference.report) return std::nullopt;
+              if (!reference.report) return Verdict::nothing();
               return differences_agree(c, *program.program, seen);
             });
   if (law_programs(usual) < usual) return;

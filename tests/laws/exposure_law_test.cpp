@@ -278,7 +278,7 @@ Verdict announced_is_sent(const Case& c) {
   try {
     sent = send(c, program.program);
   } catch (const RunError&) {
-    return std::nullopt;
+    return Verdict::nothing();
   }
   const json rounds = exposure_json(plan, sources);
   std::vector<int> deep;

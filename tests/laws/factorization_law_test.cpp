@@ -408,7 +408,7 @@ Verdict post_processing_closure(const Case& c) {
   if (!whole.error.empty()) return whole.error + "\n" + text;
   if (whole.program->plan->rounds > 1) return "the composed program needs another round:\n" + text;
   const Outcome before = run_reference(c, *first.program);
-  if (!before.report) return std::nullopt;
+  if (!before.report) return Verdict::nothing();
   Outcome want;
   try {
     Settings settings;

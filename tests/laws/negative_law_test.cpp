@@ -207,7 +207,7 @@ Verdict agree(const std::string& text, Counts& counts) {
   const Judgement judgement = judge(text, &why);
   if (judgement == Judgement::beyond) {
     ++counts.beyond;
-    return std::nullopt;
+    return Verdict::nothing();
   }
   ++(judgement == Judgement::accepted ? counts.accepted : counts.rejected);
   const std::string said = checker_says(text);

@@ -136,7 +136,7 @@ Verdict compare(const Tensor& got, const Tensor& want, double tolerance) {
 
 Verdict compare(const Outcome& got, const Outcome& want, double tolerance) {
   if (!got.report && !want.report)
-    return std::nullopt;  // what stops one evaluation stops the other
+    return Verdict::nothing();  // what stops one evaluation stops the other
   if (!got.report) return "only one evaluation stopped: " + got.error;
   if (!want.report) return "only the other evaluation stopped: " + want.error;
   return compare_results(got.report->results, want.report->results,

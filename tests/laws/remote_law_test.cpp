@@ -99,9 +99,9 @@ class FaultyCarrier : public Carrier {
 
 Verdict faults_change_nothing(const Case& c) {
   const Compiled program = compiled(c);
-  if (!program.program || c.federation.clients.empty()) return std::nullopt;
+  if (!program.program || c.federation.clients.empty()) return Verdict::nothing();
   const Outcome expected = run_engine(c, *program.program);
-  if (!expected.report) return std::nullopt;
+  if (!expected.report) return Verdict::nothing();
   ProgramCache cache(*c.options.signature);
   FaultyCarrier carrier(c, cache);
   const std::vector<std::string> names = names_of(c);
@@ -112,15 +112,15 @@ Verdict faults_change_nothing(const Case& c) {
 }
 
 TEST(RemoteLaw, FaultsChangeNothing) {
-  check_law("RemoteLaw.FaultsChangeNothing", {}, law_programs(60), faults_change_nothing);
+  check_law("RemoteLaw.FaultsChangeNothing", {}, 60, faults_change_nothing);
 }
 
 // Every request is asked of a coordinator that was just read from its checkpoint.
 Verdict checkpoints_go_on(const Case& c) {
   const Compiled program = compiled(c);
-  if (!program.program || c.federation.clients.empty()) return std::nullopt;
+  if (!program.program || c.federation.clients.empty()) return Verdict::nothing();
   const Outcome expected = run_engine(c, *program.program);
-  if (!expected.report) return std::nullopt;
+  if (!expected.report) return Verdict::nothing();
   ProgramCache cache(*c.options.signature);
   std::vector<Node> nodes;
   for (const Client& client : c.federation.clients) nodes.emplace_back(client, cache);
@@ -141,13 +141,13 @@ Verdict checkpoints_go_on(const Case& c) {
 }
 
 TEST(RemoteLaw, CheckpointsGoOnToTheSameBits) {
-  check_law("RemoteLaw.CheckpointsGoOnToTheSameBits", {}, law_programs(100), checkpoints_go_on);
+  check_law("RemoteLaw.CheckpointsGoOnToTheSameBits", {}, 100, checkpoints_go_on);
 }
 
 // A checkpoint that was cut is refused.
 Verdict damaged_checkpoints(const Case& c) {
   const Compiled program = compiled(c);
-  if (!program.program || c.federation.clients.empty()) return std::nullopt;
+  if (!program.program || c.federation.clients.empty()) return Verdict::nothing();
   const std::vector<std::string> names = names_of(c);
   ProgramCache cache(*c.options.signature);
   std::vector<Node> nodes;
@@ -175,7 +175,7 @@ Verdict damaged_checkpoints(const Case& c) {
 }
 
 TEST(RemoteLaw, CheckpointsAreWholeOrRefused) {
-  check_law("RemoteLaw.CheckpointsAreWholeOrRefused", {}, law_programs(40), damaged_checkpoints);
+  check_law("RemoteLaw.CheckpointsAreWholeOrRefused", {}, 40, damaged_checkpoints);
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ Verdict message_size_fixed(const Case& c) {
     // Loops may end elsewhere; the rounds that both run are the same ones while none has ended.
     const bool loops = !program.program->plan->program.loops.empty();
     if (!loops && a.sizes.size() != b.sizes.size()) return "another number of rounds";
-    if (loops && a.results.iterations != b.results.iterations) return std::nullopt;
+    if (loops && a.results.iterations != b.results.iterations) return Verdict::nothing();
     for (std::size_t i = 0; i < a.sizes.size() && i < b.sizes.size(); ++i) {
       if (a.sizes[i] != b.sizes[i]) {
         return fmt::format("message {}: {} and {} bytes in one federation, {} and {} in another", i,
@@ -178,6 +178,7 @@ Verdict message_size_fixed(const Case& c) {
       }
     }
   } catch (const RunError&) {
+    return Verdict::nothing();
   }
   return std::nullopt;
 }

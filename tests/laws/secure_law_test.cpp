@@ -57,16 +57,16 @@ Results in_the_open(const Case& c, const std::shared_ptr<const CompiledProgram>&
 }
 
 Verdict masks_change_nothing(const Case& given) {
-  if (given.federation.clients.empty()) return std::nullopt;
+  if (given.federation.clients.empty()) return Verdict::nothing();
   const Case c = with_enough_clients(given);
   const Compiled program = compiled(c);
-  if (!program.program || program.program->plan->rounds == 0) return std::nullopt;
-  if (secure::unmaskable(*program.program->plan)) return std::nullopt;
+  if (!program.program || program.program->plan->rounds == 0) return Verdict::nothing();
+  if (secure::unmaskable(*program.program->plan)) return Verdict::nothing();
   const Outcome plain = run_engine(c, *program.program);
   RunOptions options;
   options.secure = RunOptions::Secure{};
   const Outcome masked = run_engine(c, *program.program, options);
-  if (!plain.report) return std::nullopt;
+  if (!plain.report) return Verdict::nothing();
   std::optional<Results> open;
   try {
     open = in_the_open(c, program.program, plain.report->sizes);
@@ -78,7 +78,8 @@ Verdict masks_change_nothing(const Case& given) {
 }
 
 TEST(SecureLaw, MasksChangeNothing) {
-  check_law("SecureLaw.MasksChangeNothing", {}, law_programs(60), masks_change_nothing);
+  // Programs whose folds are no sums cannot be masked, and say nothing.
+  check_law("SecureLaw.MasksChangeNothing", {}, 200, masks_change_nothing, 0.2);
 }
 
 }  // namespace

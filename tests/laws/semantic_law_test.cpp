@@ -127,7 +127,7 @@ Verdict client_locality(const Case& c) {
       }
     }
   } catch (const RunError&) {
-    return std::nullopt;
+    return Verdict::nothing();
   }
   // What a client sends in the first round does not depend on the others either.
   const auto first_answer = [&](const Federation& federation) {
@@ -243,7 +243,7 @@ Verdict virtual_global_consistency(const Case& c) {
       }
     });
   } catch (const RunError&) {
-    return std::nullopt;
+    return Verdict::nothing();
   }
   return broken;
 }
@@ -272,7 +272,7 @@ Verdict graph_means_the_text(const Case& c) {
     read.report->results =
         as_written(c.program.text, c.federation, c.program.sizes, *c.options.signature);
   } catch (const RunError& error) {
-    return std::nullopt;  // what nobody needs is computed here too, and may be what stops
+    return Verdict::nothing();  // what nobody needs is computed here too, and may be what stops
   }
   Outcome graph = run_reference(c, *program.program);
   if (graph.report) {

@@ -127,7 +127,7 @@ Verdict check_pair(const Plan& plan, const Round& round, const privacy::RoundSen
 Verdict never_too_small(const Case& c, Counts& counts) {
   Random random = c.choices();
   const auto program = planned_in_sums(c, random.chance(70));
-  if (!program->plan) return std::nullopt;
+  if (!program->plan) return Verdict::nothing();
   const std::shared_ptr<const Plan> plan = program->plan;
   privacy::Known known{c.program.sizes, c.federation.settings.shared};
   known = privacy::with_defaults(plan->program, known);
@@ -192,7 +192,7 @@ void check_sensitivity(const std::string& name, const GeneratorOptions& options,
     try {
       return never_too_small(c, counts);
     } catch (const RunError&) {
-      return std::nullopt;  // of the program, not of its bounds
+      return Verdict::nothing();  // of the program, not of its bounds
     }
   });
   EXPECT_GE(counts.bounded, least_share * counts.merges)

@@ -517,7 +517,8 @@ Verdict check_round(const Plan& plan, const Round& round, const SizeValues& size
 
 Verdict support_equals_definition(const Case& c) {
   const Compiled program = compiled(c);
-  if (!program.error.empty()) return has_no_derivative(c) ? Verdict() : Verdict(program.error);
+  if (!program.error.empty())
+    return has_no_derivative(c) ? Verdict::nothing() : Verdict(program.error);
   const std::shared_ptr<const Plan> plan = program.program->plan;
   if (!unsupported(*plan).empty()) return unsupported(*plan);
   Random random = c.choices();
@@ -550,7 +551,7 @@ Verdict support_equals_definition(const Case& c) {
       machine.absorb(merged);
     }
   } catch (const RunError&) {
-    return std::nullopt;  // a run that stops has sent nothing more
+    return Verdict::nothing();  // a run that stops has sent nothing more
   }
   return std::nullopt;
 }
