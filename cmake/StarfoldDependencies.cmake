@@ -11,19 +11,13 @@ find_package(OpenSSL REQUIRED)
 find_library(STARFOLD_MINIZIP minizip REQUIRED)
 find_library(STARFOLD_ZLIB z REQUIRED)
 
-# One thread per worker: prefer the serial OpenBLAS even where another variant is the default.
-find_library(STARFOLD_OPENBLAS openblas
-             PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial NO_DEFAULT_PATH)
-find_library(STARFOLD_OPENBLAS openblas REQUIRED)
-# The static LAPACKE: a few functions of it, over OpenBLAS's own LAPACK. The shared one brings the reference LAPACK along,
-# and resolving their symbols was most of the time a short command took.
-find_library(STARFOLD_LAPACKE NAMES liblapacke.a lapacke REQUIRED)
+include(StarfoldBlas)
 
 add_library(starfold_dependencies INTERFACE)
 target_link_libraries(starfold_dependencies INTERFACE
   Threads::Threads fmt::fmt nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
   Boost::headers hwy::hwy hwy::hwy_contrib OpenSSL::Crypto
-  ${STARFOLD_MINIZIP} ${STARFOLD_ZLIB} ${STARFOLD_LAPACKE} ${STARFOLD_OPENBLAS})
+  ${STARFOLD_MINIZIP} ${STARFOLD_ZLIB} ${STARFOLD_BLAS})
 
 # DuckDB is loaded when a table is first opened, never linked: only its header is needed here. The library is
 # installed beside the command, where starfold/data/duckdb/library.cpp looks for it.

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "starfold/base/schedule.h"
+
 namespace starfold {
 namespace {
 
@@ -46,7 +48,10 @@ struct Job {
     try {
       for (std::size_t i = 0; i < shares.size(); ++i) {
         Share& share = shares[(own + i) % shares.size()];
-        for (std::size_t task = share.next++; task < share.end; task = share.next++) work(task);
+        for (std::size_t task = share.next++; task < share.end; task = share.next++) {
+          schedule_point();
+          work(task);
+        }
       }
     } catch (...) {
       for (Share& share : shares) share.next = share.end;  // the others stop as well
@@ -73,6 +78,7 @@ class Pool {
       jobs_.push_back(&job);
     }
     work_.notify_all();
+    schedule_point();
     std::exception_ptr failure = job.run(0);
     std::unique_lock lock(mutex_);
     jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
@@ -107,7 +113,9 @@ class Pool {
       const std::size_t own = job->wanted--;
       ++job->helping;
       lock.unlock();
+      schedule_point();
       const std::exception_ptr failure = job->run(own);
+      schedule_point();
       lock.lock();
       if (failure && !job->failure) job->failure = failure;
       --job->helping;

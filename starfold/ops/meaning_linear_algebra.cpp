@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "starfold/base/error.h"
+#include "starfold/ops/lapack_call.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/ops/portable_linear_algebra.h"
 #include "starfold/tensor/gather.h"
@@ -107,6 +108,7 @@ Solved solve_positive_definite(Tensor a, Tensor b) {
     return solved_portably(portable::solve_positive_definite(a, b), to_int(a.shape[0]));
   const lapack_int n = to_int(a.shape[0]);
   const lapack_int m = to_int(b.shape[1]);
+  const LapackCall call;
   Solved result{0, 0, Tensor(b.shape)};
   std::vector<double> factor(a.data.size()), scale(n), forward(m), backward(m);
   char scaled = 'N';
@@ -122,6 +124,7 @@ Solved solve_general(Tensor a, Tensor b) {
     return solved_portably(portable::solve_general(a, b), to_int(a.shape[0]));
   const lapack_int n = to_int(a.shape[0]);
   const lapack_int m = to_int(b.shape[1]);
+  const LapackCall call;
   Solved result{0, 0, Tensor(b.shape)};
   std::vector<double> factor(a.data.size()), rows(n), columns(n), forward(m), backward(m);
   std::vector<lapack_int> pivots(n);
@@ -168,6 +171,7 @@ Pivots pivots_of(const Tensor& matrix) {
     found.odd = portable::lu_diagonal(matrix, found.diagonal);
     return found;
   }
+  const LapackCall call;
   Tensor lu = matrix;
   const lapack_int n = to_int(lu.shape[0]);
   std::vector<lapack_int> exchanged(n);
@@ -204,6 +208,28 @@ bool leads_negative(const Tensor& m, std::int64_t column) {
   return m.data[leading_row(m, column) * m.shape[1] + column] < 0;
 }
 
+// --- A = Q R
+
+void qr_by_reflections(const Tensor& matrix, Tensor& q, Tensor& r) {
+  const LapackCall call;
+  const lapack_int m = to_int(matrix.shape[0]);
+  const lapack_int n = to_int(matrix.shape[1]);
+  const lapack_int k = std::min(m, n);
+  Tensor factored = matrix;  // R above the diagonal, the reflectors of Q below
+  std::vector<double> tau(static_cast<std::size_t>(k));
+  require_ours_right(LAPACKE_dgeqrf(kRowMajor, m, n, factored.data.data(), n, tau.data()),
+                     "dgeqrf");
+  r = Tensor(Shape{k, n});
+  q = Tensor(Shape{m, k});
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      if (i < k && j >= i) r.data[i * n + j] = factored.data[i * n + j];
+      if (j < k) q.data[i * k + j] = factored.data[i * n + j];
+    }
+  }
+  require_ours_right(LAPACKE_dorgqr(kRowMajor, m, k, k, q.data.data(), k, tau.data()), "dorgqr");
+}
+
 }  // namespace
 
 Results solve(const Application& a) {
@@ -238,9 +264,13 @@ Results inv(const Application& a) {
 Results cholesky(const Application& a) {
   Tensor l = symmetric_matrix(a, "cholesky");
   const lapack_int n = to_int(l.shape[0]);
-  const lapack_int info = portable::Scope::on()
-                              ? static_cast<lapack_int>(portable::cholesky(l))
-                              : LAPACKE_dpotrf(kRowMajor, 'L', n, l.data.data(), n);
+  lapack_int info = 0;
+  if (portable::Scope::on()) {
+    info = static_cast<lapack_int>(portable::cholesky(l));
+  } else {
+    const LapackCall call;
+    info = LAPACKE_dpotrf(kRowMajor, 'L', n, l.data.data(), n);
+  }
   require_ours_right(info, "dpotrf");
   if (info > 0) {
     throw RunError(fmt::format(
@@ -309,6 +339,7 @@ Results eigh(const Application& a) {
     const Tensor matrix = vectors;
     portable::eigh(matrix, values, vectors);
   } else {
+    const LapackCall call;
     info = LAPACKE_dsyevd(kRowMajor, 'V', 'L', n, vectors.data.data(), n, values.data.data());
   }
   require_ours_right(info, "dsyevd");
@@ -330,6 +361,7 @@ Results svd(const Application& a) {
   if (portable::Scope::on()) {
     portable::svd(work, u, s, v);
   } else {
+    const LapackCall call;
     Tensor v_transposed(Shape{k, n});
     std::vector<double> unconverged(static_cast<std::size_t>(k));
     const lapack_int info =
@@ -349,23 +381,15 @@ Results svd(const Application& a) {
 
 Results qr(const Application& a) {
   const Tensor& matrix = finite_matrix(a, "qr");
-  const lapack_int m = to_int(matrix.shape[0]);
-  const lapack_int n = to_int(matrix.shape[1]);
-  const lapack_int k = std::min(m, n);
-  Tensor factored = matrix;  // R above the diagonal, the reflectors of Q below
-  std::vector<double> tau(static_cast<std::size_t>(k));
-  require_ours_right(LAPACKE_dgeqrf(kRowMajor, m, n, factored.data.data(), n, tau.data()),
-                     "dgeqrf");
-  Tensor r(Shape{k, n});
-  Tensor q(Shape{m, k});
-  for (std::int64_t i = 0; i < m; ++i) {
-    for (std::int64_t j = 0; j < n; ++j) {
-      if (i < k && j >= i) r.data[i * n + j] = factored.data[i * n + j];
-      if (j < k) q.data[i * k + j] = factored.data[i * n + j];
-    }
+  const std::int64_t n = to_int(matrix.shape[1]);
+  const std::int64_t k = std::min<std::int64_t>(to_int(matrix.shape[0]), n);
+  Tensor q;
+  Tensor r;
+  if (portable::Scope::on()) {
+    portable::qr(matrix, q, r);
+  } else {
+    qr_by_reflections(matrix, q, r);
   }
-  require_ours_right(LAPACKE_dorgqr(kRowMajor, m, k, k, q.data.data(), k, tau.data()), "dorgqr");
-  if (portable::Scope::on()) portable::qr(matrix, q, r);
   for (std::int64_t i = 0; i < k; ++i) {
     if (!(r.data[i * n + i] < 0)) continue;
     negate_column(q, i);

@@ -7,6 +7,7 @@
 
 #include "starfold/base/error.h"
 #include "starfold/base/parallel.h"
+#include "starfold/base/schedule.h"
 #include "starfold/ops/meaning.h"
 #include "starfold/runtime/apply.h"
 #include "starfold/tensor/portable.h"
@@ -24,6 +25,7 @@ class MergeTree {
   }
 
   void add(std::size_t leaf, std::vector<MergeState> states) {
+    schedule_point();
     const std::lock_guard lock(mutex_);
     std::size_t index = leaf;
     for (std::size_t level = 0; level + 1 < widths_.size(); ++level, index /= 2) {
@@ -258,6 +260,7 @@ class Folding {
   void run_chunk(std::size_t chunk, Reading* reading, Frame& frame) const {
     const std::size_t last = std::min((chunk + 1) * call_.cut.chunk, call_.cut.blocks);
     for (std::size_t b = chunk * call_.cut.chunk; b < last; ++b) run_block(b, reading, frame);
+    schedule_point();
   }
 
   void run_block(std::size_t b, Reading* reading, Frame& frame) const {
