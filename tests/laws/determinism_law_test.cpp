@@ -355,10 +355,10 @@ TEST(Determinism, Nodes) {
   });
 }
 
-// Runs beside each other in one process, as threads of a Python program may start them.
-TEST(Determinism, RunsBesideEachOther) {
-  const RunOn run = locally(program_of(kNewton, false, false), clients_of(20, 40, 6));
-  expect_one_answer("beside each other", [&](int threads) {
+// Runs beside each other in one process, as threads of a Python program may start them: one whose answer differs from the others is the
+// answer.
+RunOn beside_each_other(const RunOn& run) {
+  return [run](int threads) {
     std::vector<Results> found(3);
     {
       std::vector<std::jthread> users;
@@ -368,7 +368,19 @@ TEST(Determinism, RunsBesideEachOther) {
       if (same_bits(one, found[0])) return one;
     }
     return found[0];
-  });
+  };
+}
+
+TEST(Determinism, RunsBesideEachOther) {
+  expect_one_answer(
+      "blocks beside each other",
+      beside_each_other(locally(program_of(kNewton, false, false), clients_of(20, 40, 6))));
+}
+
+TEST(Determinism, RunsOfRoundsBesideEachOther) {
+  expect_one_answer(
+      "rounds beside each other",
+      beside_each_other(locally(program_of(kRounds, false, false), clients_of(3, 40, 8))));
 }
 
 // The law finds a race of the kind that it was written for: results that pass through memory that threads share, put
