@@ -59,7 +59,7 @@ std::string lapack_refusal(std::string_view config, int parallel, int threads) {
   const std::string seen = "this OpenBLAS (" + std::string(config) + ") ";
   const std::string rule =
       ", so that results could be wrong; link the pthread build (Debian: libopenblas-pthread-dev)";
-  if (parallel == 2) return seen + "has locks for threads of OpenMP only" + rule;
+  if (parallel == 2) return seen + "was built for applications with threads of OpenMP" + rule;
   if (parallel == 0 && config.find("USE_LOCKING") == std::string_view::npos)
     return seen + "was built without locks: threads that call it share scratch memory" + rule;
   if (threads != 1)

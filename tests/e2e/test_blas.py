@@ -53,7 +53,7 @@ include({ROOT}/cmake/StarfoldBlas.cmake)
 
 @pytest.mark.parametrize("config, parallel, said", [
     ("Haswell SINGLE_THREADED", 0, "was built without locks: threads that call it share scratch memory, so that results could be wrong"),
-    ("USE_OPENMP Haswell MAX_THREADS=64", 2, "has locks for threads of OpenMP only, so that results could be wrong"),
+    ("USE_OPENMP Haswell MAX_THREADS=64", 2, "was built for applications with threads of OpenMP, so that results could be wrong"),
 ])
 def test_libraries_without_locks_are_refused_when_the_build_is_configured(tmp_path, config, parallel, said):
     passed, told = check(tmp_path, config, parallel)
